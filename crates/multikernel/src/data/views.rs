@@ -1,0 +1,190 @@
+//! Named views of the same samples.
+
+use super::{Csr, Dense, Pairwise};
+use crate::error::{Error, Result};
+
+/// One way to describe the samples.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// Its name, unique among the views.
+    pub name: String,
+    /// The names of its columns where the file gave them; else empty.
+    pub columns: Vec<String>,
+    /// The description of every sample.
+    pub data: ViewData,
+}
+
+/// The kinds of description.
+#[derive(Debug, Clone)]
+pub enum ViewData {
+    /// Rows of numbers.
+    Dense(Dense),
+    /// Sparse rows of numbers.
+    Sparse(Csr),
+    /// A string (a sequence) per sample, as bytes.
+    Strings(Vec<Vec<u8>>),
+    /// A given matrix: numbers between each sample and the training samples.
+    Pairwise(Pairwise),
+}
+
+impl ViewData {
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        match self {
+            ViewData::Dense(x) => x.rows(),
+            ViewData::Sparse(x) => x.rows(),
+            ViewData::Strings(x) => x.len(),
+            ViewData::Pairwise(x) => x.rows(),
+        }
+    }
+
+    /// No samples at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What it is, in a word or two.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            ViewData::Dense(_) => "dense",
+            ViewData::Sparse(_) => "sparse",
+            ViewData::Strings(_) => "strings",
+            ViewData::Pairwise(_) => "given matrix",
+        }
+    }
+}
+
+/// Views of the same samples, all with the same number of rows, at least one of each.
+#[derive(Debug, Clone, Default)]
+pub struct Views {
+    views: Vec<View>,
+    ids: Option<Vec<String>>,
+}
+
+impl Views {
+    /// Views in the order given; names must differ and row counts agree.
+    pub fn new(views: Vec<View>) -> Result<Self> {
+        let mut out = Views::default();
+        for view in views {
+            out.push(view)?;
+        }
+        Ok(out)
+    }
+
+    /// Adds a view.
+    pub fn push(&mut self, view: View) -> Result<()> {
+        let place = format!("view '{}'", view.name);
+        if self.get(&view.name).is_some() {
+            return Err(Error::input(
+                place,
+                "there are two views of this name",
+                "rename one",
+            ));
+        }
+        if view.data.is_empty() {
+            return Err(Error::input(
+                place,
+                "it has no rows",
+                "give at least one sample",
+            ));
+        }
+        if let Some(first) = self.views.first()
+            && first.data.len() != view.data.len()
+        {
+            return Err(Error::input(
+                place,
+                format!(
+                    "it has {} rows but view '{}' has {}",
+                    view.data.len(),
+                    first.name,
+                    first.data.len()
+                ),
+                "all views must describe the same samples in the same order (or join them by an id column)",
+            ));
+        }
+        self.views.push(view);
+        Ok(())
+    }
+
+    /// Names for the samples, one each.
+    pub fn set_ids(&mut self, ids: Vec<String>) -> Result<()> {
+        if ids.len() != self.len() {
+            return Err(Error::input(
+                "ids",
+                format!("{} ids for {} samples", ids.len(), self.len()),
+                "give one id for each sample",
+            ));
+        }
+        self.ids = Some(ids);
+        Ok(())
+    }
+
+    /// Names of the samples, if they have any.
+    pub fn ids(&self) -> Option<&[String]> {
+        self.ids.as_deref()
+    }
+
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.views.first().map_or(0, |v| v.data.len())
+    }
+
+    /// No view at all.
+    pub fn is_empty(&self) -> bool {
+        self.views.is_empty()
+    }
+
+    /// The views, in order.
+    pub fn iter(&self) -> std::slice::Iter<'_, View> {
+        self.views.iter()
+    }
+
+    /// The view of that name.
+    pub fn get(&self, name: &str) -> Option<&View> {
+        self.views.iter().find(|v| v.name == name)
+    }
+
+    /// The samples named, in that order. Given matrices keep all their columns.
+    pub fn select(&self, rows: &[usize]) -> Result<Self> {
+        let views = self
+            .views
+            .iter()
+            .map(|v| {
+                let data = match &v.data {
+                    ViewData::Dense(x) => ViewData::Dense(x.select(rows)),
+                    ViewData::Sparse(x) => ViewData::Sparse(x.select(rows)),
+                    ViewData::Strings(x) => {
+                        ViewData::Strings(rows.iter().map(|&i| x[i].clone()).collect())
+                    }
+                    ViewData::Pairwise(x) => {
+                        let mut values = Vec::with_capacity(rows.len() * x.cols());
+                        for &i in rows {
+                            values.extend_from_slice(x.row(i));
+                        }
+                        ViewData::Pairwise(Pairwise::new(rows.len(), x.cols(), values)?)
+                    }
+                };
+                Ok(View {
+                    name: v.name.clone(),
+                    columns: v.columns.clone(),
+                    data,
+                })
+            })
+            .collect::<Result<_>>()?;
+        Ok(Views {
+            views,
+            ids: self
+                .ids
+                .as_ref()
+                .map(|ids| rows.iter().map(|&i| ids[i].clone()).collect()),
+        })
+    }
+}
+
+impl<'a> IntoIterator for &'a Views {
+    type Item = &'a View;
+    type IntoIter = std::slice::Iter<'a, View>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}

@@ -1,0 +1,129 @@
+//! What can go wrong, in sentences a user can act on: where, what was found, what would be right.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// Result of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The call was wrong, the data was wrong, or the system said no.
+///
+/// "Not converged" is never an error: it is a status of the result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The data, a kernel description or a value is wrong.
+    #[error("{0}")]
+    Input(InputError),
+    /// Reading or writing failed.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The job does not fit into the memory it was given.
+    #[error("{what} needs {} but {} may be used; {remedy}", Bytes(*needed), Bytes(*available))]
+    Memory {
+        /// What was to be stored.
+        what: String,
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes that may be used.
+        available: u64,
+        /// What would help.
+        remedy: String,
+    },
+    /// The observer asked to stop before there was anything to return.
+    #[error("stopped before there was a result")]
+    Stopped,
+}
+
+/// One sentence: `place: found; remedy`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputError {
+    /// File, row, column, kernel or option; may be empty.
+    pub place: String,
+    /// What was found there.
+    pub found: String,
+    /// What would be right; may be empty.
+    pub remedy: String,
+}
+
+impl fmt::Display for InputError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.place.is_empty() {
+            write!(f, "{}: ", self.place)?;
+        }
+        f.write_str(&self.found)?;
+        if !self.remedy.is_empty() {
+            write!(f, "; {}", self.remedy)?;
+        }
+        Ok(())
+    }
+}
+
+impl Error {
+    /// An input error; `place` and `remedy` may be empty.
+    pub fn input(
+        place: impl Into<String>,
+        found: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        Error::Input(InputError {
+            place: place.into(),
+            found: found.into(),
+            remedy: remedy.into(),
+        })
+    }
+
+    /// An I/O error with the file it belongs to.
+    pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
+        Error::Io {
+            path: path.into(),
+            source,
+        }
+    }
+}
+
+/// Shows a number of bytes the way people read it.
+#[derive(Debug, Clone, Copy)]
+pub struct Bytes(pub u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+        let mut value = self.0 as f64;
+        let mut unit = 0;
+        while value >= 1024.0 && unit + 1 < UNITS.len() {
+            value /= 1024.0;
+            unit += 1;
+        }
+        if unit == 0 {
+            write!(f, "{} bytes", self.0)
+        } else {
+            write!(f, "{value:.1} {}", UNITS[unit])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sentence_leaves_out_what_is_empty() {
+        assert_eq!(Error::input("", "no rows", "").to_string(), "no rows");
+        assert_eq!(
+            Error::input("x.csv row 3", "found 4 columns", "give 5").to_string(),
+            "x.csv row 3: found 4 columns; give 5"
+        );
+    }
+
+    #[test]
+    fn bytes_are_readable() {
+        assert_eq!(Bytes(12).to_string(), "12 bytes");
+        assert_eq!(Bytes(3 << 29).to_string(), "1.5 GiB");
+    }
+}

@@ -1,0 +1,9 @@
+//! Multiple kernel learning: several kernels, one convex problem, a predictor and a weight for every kernel.
+#![deny(missing_docs)]
+
+pub mod data;
+pub mod error;
+pub mod kernel;
+pub mod observe;
+
+pub use error::{Error, Result};

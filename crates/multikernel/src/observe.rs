@@ -1,0 +1,32 @@
+//! Progress of long work, and the way to stop it.
+
+use std::ops::ControlFlow;
+
+/// What an observer is told.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub enum Progress<'a> {
+    /// Work whose amount is known beforehand (reading, computing kernels).
+    Work {
+        /// What is being done, as a short phrase.
+        stage: &'a str,
+        /// How much is done.
+        done: u64,
+        /// How much there is.
+        total: u64,
+    },
+}
+
+/// Told of progress, possibly from several threads; may ask to stop.
+///
+/// Answering [`ControlFlow::Break`] stops the work at the next safe point.
+pub trait Observer: Sync {
+    /// Called now and then; the default goes on.
+    fn progress(&self, progress: &Progress<'_>) -> ControlFlow<()> {
+        let _ = progress;
+        ControlFlow::Continue(())
+    }
+}
+
+/// Watches nothing, never stops.
+impl Observer for () {}
