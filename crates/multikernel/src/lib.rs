@@ -3,7 +3,9 @@
 
 pub mod data;
 pub mod error;
+pub mod gram;
 pub mod kernel;
 pub mod observe;
+pub mod random;
 
 pub use error::{Error, Result};
