@@ -5,6 +5,7 @@ pub mod data;
 pub mod error;
 pub mod gram;
 pub mod kernel;
+mod math;
 pub mod observe;
 pub mod random;
 
