@@ -4,6 +4,7 @@
 pub mod data;
 pub mod error;
 pub mod kernel;
+pub mod loss;
 pub mod norm;
 pub mod observe;
 
