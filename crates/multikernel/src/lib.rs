@@ -5,7 +5,9 @@ pub mod data;
 pub mod error;
 pub mod gram;
 pub mod kernel;
+pub mod loss;
 mod math;
+pub mod norm;
 pub mod observe;
 pub mod random;
 
