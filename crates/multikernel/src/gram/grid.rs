@@ -57,7 +57,9 @@ impl Grid {
 
     /// A grid for polynomials on [low, high]: cells of equal width.
     fn uniform(low: f64, high: f64) -> Grid {
-        let span = (high - low).max(1e-6 * high.abs().max(low.abs())).max(f64::MIN_POSITIVE);
+        let span = (high - low)
+            .max(1e-6 * high.abs().max(low.abs()))
+            .max(f64::MIN_POSITIVE);
         Grid::new(span - low, span, 2.0 * span)
     }
 
@@ -201,7 +203,9 @@ impl Basis {
         let octaves = profiles
             .iter()
             .map(|(profile, _)| match profile {
-                Profile::Exp { width } => (high / width).log2().clamp(0.0, f64::from(MAX_OCTAVES)) as usize + 2,
+                Profile::Exp { width } => {
+                    (high / width).log2().clamp(0.0, f64::from(MAX_OCTAVES)) as usize + 2
+                }
                 _ => 2,
             })
             .max()
@@ -347,7 +351,12 @@ impl Histogram {
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut lanes = [0.0; 8];
     let (ac, bc) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f64 = ac.remainder().iter().zip(bc.remainder()).map(|(a, b)| a * b).sum();
+    let rest: f64 = ac
+        .remainder()
+        .iter()
+        .zip(bc.remainder())
+        .map(|(a, b)| a * b)
+        .sum();
     for (a, b) in ac.zip(bc) {
         for k in 0..8 {
             lanes[k] += a[k] * b[k];
@@ -362,14 +371,27 @@ mod tests {
     use proptest::prelude::*;
 
     fn exps(widths: &[f64]) -> Vec<(Profile, f64)> {
-        widths.iter().map(|&width| (Profile::Exp { width }, 1.0)).collect()
+        widths
+            .iter()
+            .map(|&width| (Profile::Exp { width }, 1.0))
+            .collect()
     }
 
-    fn check(profiles: &[(Profile, f64)], low: f64, high: f64, ts: &[f32], beta: &[f64]) -> (f64, f64) {
+    fn check(
+        profiles: &[(Profile, f64)],
+        low: f64,
+        high: f64,
+        ts: &[f32],
+        beta: &[f64],
+    ) -> (f64, f64) {
         let basis = Basis::new(profiles, low, high);
         let table = basis.combine(beta);
         let exact = |m: usize, t: f32| profiles[m].1 * profiles[m].0.value(f64::from(t));
-        let bound: f64 = beta.iter().zip(basis.bounds()).map(|(b, e)| b.abs() * e.0).sum();
+        let bound: f64 = beta
+            .iter()
+            .zip(basis.bounds())
+            .map(|(b, e)| b.abs() * e.0)
+            .sum();
         let mut worst = 0.0f64;
         for &t in ts {
             let want: f64 = beta.iter().enumerate().map(|(m, b)| b * exact(m, t)).sum();
@@ -386,9 +408,16 @@ mod tests {
         basis.sums(&histogram, &mut sums);
         let mut worst_sum = 0.0f64;
         for (m, got) in sums.iter().enumerate() {
-            let want: f64 = ts.iter().enumerate().map(|(i, &t)| weight(i) * exact(m, t)).sum();
+            let want: f64 = ts
+                .iter()
+                .enumerate()
+                .map(|(i, &t)| weight(i) * exact(m, t))
+                .sum();
             let mass: f64 = (0..ts.len()).map(|i| weight(i).abs()).sum();
-            assert!((got - want).abs() <= basis.bounds()[m].1 * mass, "kernel {m}: {got} {want}");
+            assert!(
+                (got - want).abs() <= basis.bounds()[m].1 * mass,
+                "kernel {m}: {got} {want}"
+            );
             worst_sum = worst_sum.max((got - want).abs() / mass);
         }
         (worst, worst_sum)
@@ -405,9 +434,24 @@ mod tests {
 
     #[test]
     fn polynomials_up_to_degree_three_are_exact() {
-        let poly = |degree| (Profile::Poly { gamma: 0.5, coef0: 1.0, degree }, 1.0);
+        let poly = |degree| {
+            (
+                Profile::Poly {
+                    gamma: 0.5,
+                    coef0: 1.0,
+                    degree,
+                },
+                1.0,
+            )
+        };
         let ts: Vec<f32> = (0..1000).map(|i| -3.0 + 0.01 * i as f32).collect();
-        let (value, _) = check(&[(Profile::Identity, 2.0), poly(2), poly(3)], -3.0, 7.0, &ts, &[1.0, 1.0, 1.0]);
+        let (value, _) = check(
+            &[(Profile::Identity, 2.0), poly(2), poly(3)],
+            -3.0,
+            7.0,
+            &ts,
+            &[1.0, 1.0, 1.0],
+        );
         // The largest value is 2·7 + 4.5² + 4.5³ = 125.
         assert!(value < 125.0 * 1e-12, "{value:e}");
         check(&[poly(9)], -3.0, 7.0, &ts, &[1.0]);
@@ -424,8 +468,37 @@ mod tests {
     #[test]
     fn degenerate_ranges_do_not_fail() {
         check(&exps(&[1.0]), 0.0, 0.0, &[0.0], &[1.0]);
-        check(&[(Profile::Identity, 1.0), (Profile::Poly { gamma: 1.0, coef0: 0.0, degree: 2 }, 1.0)], 3.0, 3.0, &[3.0], &[1.0, 2.0]);
-        check(&[(Profile::Poly { gamma: 1.0, coef0: 0.0, degree: 2 }, 1.0)], 0.0, 0.0, &[0.0], &[1.0]);
+        check(
+            &[
+                (Profile::Identity, 1.0),
+                (
+                    Profile::Poly {
+                        gamma: 1.0,
+                        coef0: 0.0,
+                        degree: 2,
+                    },
+                    1.0,
+                ),
+            ],
+            3.0,
+            3.0,
+            &[3.0],
+            &[1.0, 2.0],
+        );
+        check(
+            &[(
+                Profile::Poly {
+                    gamma: 1.0,
+                    coef0: 0.0,
+                    degree: 2,
+                },
+                1.0,
+            )],
+            0.0,
+            0.0,
+            &[0.0],
+            &[1.0],
+        );
     }
 
     proptest! {

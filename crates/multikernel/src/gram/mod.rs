@@ -259,7 +259,9 @@ impl Gram {
                 .collect();
             if let Some((_, factors)) = &family.factors {
                 for row in coefficients.chunks_mut(cols.len().max(1)) {
-                    row.iter_mut().zip(&cols).for_each(|(v, &j)| *v *= factors[j]);
+                    row.iter_mut()
+                        .zip(&cols)
+                        .for_each(|(v, &j)| *v *= factors[j]);
                 }
             }
             let sums = a.sums();
@@ -278,7 +280,8 @@ impl Gram {
                             for (c, &m) in family.members.iter().enumerate() {
                                 row[m * k + y] = factor * scores[c];
                                 if let Some(centring) = &family.centring {
-                                    let mean = centring.row_means[rows[r] * family.members.len() + c];
+                                    let mean =
+                                        centring.row_means[rows[r] * family.members.len() + c];
                                     row[m * k + y] -= along[y * family.members.len() + c]
                                         + sums[y] * (mean - centring.grand[c]);
                                 }
@@ -340,7 +343,12 @@ impl<'a> RowScorer<'a> {
                 basis.sums(histogram, &mut self.scores);
             }
             (Map::Scaled(factor), _) => {
-                self.scores[0] = factor * cols.iter().zip(a).map(|(&j, a)| a * f64::from(t[j])).sum::<f64>();
+                self.scores[0] = factor
+                    * cols
+                        .iter()
+                        .zip(a)
+                        .map(|(&j, a)| a * f64::from(t[j]))
+                        .sum::<f64>();
             }
             (Map::Table(_), None) => unreachable!("a table always comes with its histogram"),
         }
