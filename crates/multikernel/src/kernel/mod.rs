@@ -6,4 +6,4 @@
 mod spec;
 pub mod statistic;
 
-pub use spec::{KernelSpec, Kind, Normalize, Width};
+pub use spec::{KernelSpec, Kind, Normalize, Width, default_bank, default_bank_in_words, expand};
