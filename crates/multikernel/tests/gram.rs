@@ -283,7 +283,13 @@ fn three_questions(gram: &Gram, what: &str) {
             (0..n).map(|j| k[i * n + j] * values[j * outputs + y]).sum()
         };
         let mass: f64 = values.iter().map(|v| v.abs()).sum();
-        let scores = gram.kernel_scores(&rows, a);
+        let all: Vec<usize> = (0..kernels).collect();
+        let scores = gram.kernel_scores(&rows, &all, a);
+        let last = gram.kernel_scores(&rows, &[kernels - 1, 2], a);
+        for (r, row) in last.chunks(2 * outputs).enumerate() {
+            let of = |m: usize| &scores[(r * kernels + m) * outputs..(r * kernels + m + 1) * outputs];
+            assert_eq!((&row[..outputs], &row[outputs..]), (of(kernels - 1), of(2)));
+        }
         let forms = gram.signed_quadratic_forms(a);
         for (m, k) in k.iter().enumerate() {
             let tolerance = 1e-5 * mass * largest(k);
@@ -336,7 +342,7 @@ fn threads_do_not_change_a_bit() {
             [
                 bits(matrix),
                 bits(gram.signed_quadratic_forms(a)),
-                bits(gram.kernel_scores(&rows, a)),
+                bits(gram.kernel_scores(&rows, &[0, 5, 7], a)),
                 bits(combined.product(a)),
             ]
         })

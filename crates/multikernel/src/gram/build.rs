@@ -454,6 +454,7 @@ fn row_means(family: &Family, wanted: &[bool]) -> Vec<f64> {
     let width = wanted.len();
     let cols: Vec<usize> = (0..family.n_cols).collect();
     let weights = vec![1.0 / family.n_cols as f64; family.n_cols];
+    let members: Vec<usize> = (0..width).collect();
     let mut means = vec![0.0; n_rows * width];
     let block = family.block_rows();
     means
@@ -461,7 +462,7 @@ fn row_means(family: &Family, wanted: &[bool]) -> Vec<f64> {
         .enumerate()
         .for_each(|(b, out)| {
             let rows: Vec<usize> = (b * block..b * block + out.len() / width).collect();
-            let mut scorer = RowScorer::new(family);
+            let mut scorer = RowScorer::new(family, &members);
             family.for_rows(&rows, |r, t| {
                 let scores = scorer.scores(t, &cols, &weights);
                 for (c, wanted) in wanted.iter().enumerate() {

@@ -273,6 +273,28 @@ impl Basis {
     /// (b): Σ w φ_m(t) for every m, added to `out`, from a histogram of the pairs.
     pub(super) fn sums(&self, histogram: &Histogram, out: &mut [f64]) {
         debug_assert_eq!(out.len(), self.kernels);
+        self.for_node_weights(histogram, |h, row| {
+            for (o, v) in out.iter_mut().zip(row) {
+                *o += h * v;
+            }
+        });
+    }
+
+    /// As [`Basis::sums`], for some of the kernels.
+    pub(super) fn sums_of(&self, histogram: &Histogram, kernels: &[usize], out: &mut [f64]) {
+        if kernels.len() == self.kernels {
+            return self.sums(histogram, out);
+        }
+        self.for_node_weights(histogram, |h, row| {
+            for (o, &m) in out.iter_mut().zip(kernels) {
+                *o += h * row[m];
+            }
+        });
+    }
+
+    /// Hands every node's weight and its values φ_m to `take`.
+    #[inline(always)]
+    fn for_node_weights(&self, histogram: &Histogram, mut take: impl FnMut(f64, &[f64])) {
         for (moments, values) in histogram
             .moments
             .iter()
@@ -282,10 +304,7 @@ impl Basis {
                 continue;
             }
             for (row, basis) in values.chunks(self.kernels).zip(&self.lagrange) {
-                let h = dot(moments, basis);
-                for (o, v) in out.iter_mut().zip(row) {
-                    *o += h * v;
-                }
+                take(dot(moments, basis), row);
             }
         }
     }

@@ -5,7 +5,7 @@ use super::build::{Side, Sides, build};
 use crate::data::Views;
 use crate::error::{Error, Result};
 use crate::kernel::statistic::{Operand, Statistic};
-use crate::kernel::{KernelSpec, Kind, Normalize, Profile, Width};
+use crate::kernel::{KernelSpec, Kind, Normalize, Profile, Width, expand};
 use crate::observe::Observer;
 use crate::random::Random;
 use rayon::prelude::*;
@@ -145,7 +145,7 @@ impl KernelSet {
         options: &Options,
         observer: &dyn Observer,
     ) -> Result<Self> {
-        let specs = specs.to_vec();
+        let specs = expand(specs, views)?;
         let mut kernels: Vec<Kernel> = specs.into_iter().map(Kernel::unfitted).collect();
         let columns = prepare(&kernels, views, None)?;
         let mut notes = Vec::new();
