@@ -23,6 +23,8 @@ fn primal_and_dual_agree_and_the_library_gives_the_same_dual() {
         for loss in LOSSES {
             let problem = problem(&mut random, loss);
             let optimum = problem.optimum();
+            let what = format!("{loss} {:?}: primal and dual program", problem.omega);
+            assert_close(problem.dual_program(optimum.value()), optimum.upper, &what);
             let (dual, rounding) = library_dual(&problem, &optimum.coefficients);
             let difference = (dual - optimum.lower).abs();
             assert!(

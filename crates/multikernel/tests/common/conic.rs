@@ -1,8 +1,9 @@
 //! A test oracle: the optimum of  ½Ω(g)² + Σ C_i ℓ(f_i, y_i)  by a general conic solver.
 //!
-//! Shares no formula with the library. The primal (in the feature space of a factor K_m = L_m L_mᵀ) and the dual are solved as
-//! two separate conic programs; the points found are made feasible and evaluated here in plain arithmetic, so that the optimum
-//! lies between `lower` and `upper` whatever the solver's tolerances were. Small problems only: n ≤ 60, M ≤ 6.
+//! Shares no formula with the library. The primal (in the feature space of a factor K_m = L_m L_mᵀ) is solved as a conic
+//! program, and where its multipliers are not good enough the dual as another one; the points found are made feasible and
+//! evaluated here in plain arithmetic, so that the optimum lies between `lower` and `upper` whatever the solver's
+//! tolerances were. Small problems only: n ≤ 60, M ≤ 6.
 
 use clarabel::algebra::CscMatrix;
 use clarabel::solver::{
@@ -15,6 +16,9 @@ use multikernel::loss::{Loss, LossSpec};
 
 /// The relative distance of `lower` and `upper` that [`Problem::optimum`] insists on.
 pub const ACCURACY: f64 = 1e-7;
+
+/// Tried in this order: asked for too much, the solver may end with less.
+const TOLERANCES: [f64; 3] = [1e-10, 1e-12, 1e-8];
 
 /// How kernels share.
 #[derive(Debug, Clone)]
@@ -54,6 +58,15 @@ pub struct Optimum {
 }
 
 impl Optimum {
+    fn unknown() -> Self {
+        Self {
+            lower: f64::NEG_INFINITY,
+            upper: f64::INFINITY,
+            coefficients: Vec::new(),
+            group_norms: Vec::new(),
+        }
+    }
+
     pub fn value(&self) -> f64 {
         0.5 * (self.lower + self.upper)
     }
@@ -121,25 +134,18 @@ impl Problem {
             !self.bias || self.outputs() == 1,
             "a joint multiclass problem has no bias"
         );
-        let factors: Vec<Factor> = self
-            .kernels
-            .iter()
-            .map(|kernel| Factor::new(kernel, self.n()))
-            .collect();
-        let mut best = Optimum {
-            lower: f64::NEG_INFINITY,
-            upper: f64::INFINITY,
-            coefficients: Vec::new(),
-            group_norms: Vec::new(),
-        };
+        let factors = self.factors();
+        let mut best = Optimum::unknown();
         // Kernels times κ with C/κ divide the objective by κ: solve where the optimum is about 1. The first guess is P(0).
         let mut scale: f64 = (0..self.n())
             .map(|i| self.costs[i] * self.loss_value(i, &vec![0.0; self.outputs()]))
             .sum();
         for attempt in 0..4 {
-            for tolerance in [1e-10, 1e-12, 1e-8] {
-                self.improve_lower(&factors, scale, tolerance, &mut best);
-                self.improve_upper(&factors, scale, tolerance, &mut best);
+            for tolerance in TOLERANCES {
+                self.solve_primal(&factors, scale, tolerance, &mut best);
+                if best.relative_gap() > 0.1 * gap {
+                    self.solve_dual(&factors, scale, tolerance, &mut best);
+                }
                 if best.relative_gap() <= 0.1 * gap || (attempt > 0 && best.relative_gap() <= gap) {
                     return best;
                 }
@@ -158,9 +164,26 @@ impl Problem {
         best
     }
 
+    /// The lower bound by the dual program alone, given the size of the optimum.
+    pub fn dual_program(&self, scale: f64) -> f64 {
+        let factors = self.factors();
+        let mut best = Optimum::unknown();
+        for tolerance in TOLERANCES {
+            self.solve_dual(&factors, scale, tolerance, &mut best);
+        }
+        best.lower
+    }
+
+    fn factors(&self) -> Vec<Factor> {
+        self.kernels
+            .iter()
+            .map(|kernel| Factor::new(kernel, self.n()))
+            .collect()
+    }
+
     // ----- the dual: max Σ dual terms − ½Ω*(s)², s_m = ‖L_mᵀa‖ -----
 
-    fn improve_lower(&self, factors: &[Factor], scale: f64, tolerance: f64, best: &mut Optimum) {
+    fn solve_dual(&self, factors: &[Factor], scale: f64, tolerance: f64, best: &mut Optimum) {
         let (n, k) = (self.n(), self.outputs());
         let mut program = Program::default();
         let a = program.variables(n * k);
@@ -230,13 +253,22 @@ impl Problem {
                 }
             }
         }
-        let Some(x) = program.solve(tolerance) else {
-            return;
-        };
-        let mut coefficients: Vec<f64> = x[a..a + n * k].to_vec();
-        self.make_feasible(&mut coefficients, &costs);
+        if let Some((x, _)) = program.solve(tolerance) {
+            self.offer(factors, x[a..a + n * k].to_vec(), scale, best);
+        }
+    }
+
+    /// Takes the coefficients of the scaled problem if they prove a better lower bound.
+    fn offer(
+        &self,
+        factors: &[Factor],
+        mut coefficients: Vec<f64>,
+        scale: f64,
+        best: &mut Optimum,
+    ) {
         // back to the unscaled problem: a is scaled like C
         coefficients.iter_mut().for_each(|a| *a *= scale);
+        self.make_feasible(&mut coefficients);
         let value = self.dual_value(factors, &coefficients);
         if value > best.lower {
             best.lower = value;
@@ -336,7 +368,8 @@ impl Problem {
     }
 
     /// Moves a point that is feasible up to the solver's tolerance to one that is feasible.
-    fn make_feasible(&self, a: &mut [f64], costs: &[f64]) {
+    fn make_feasible(&self, a: &mut [f64]) {
+        let costs = &self.costs;
         let k = self.outputs();
         if k > 1 {
             for (i, row) in a.chunks_exact_mut(k).enumerate() {
@@ -448,7 +481,7 @@ impl Problem {
 
     // ----- the primal: min ½Ω(g)² + Σ C_i ℓ(f_i), f = Σ L_m w_m + b -----
 
-    fn improve_upper(&self, factors: &[Factor], scale: f64, tolerance: f64, best: &mut Optimum) {
+    fn solve_primal(&self, factors: &[Factor], scale: f64, tolerance: f64, best: &mut Optimum) {
         let (n, k) = (self.n(), self.outputs());
         let mut program = Program::default();
         // w_m, output after output
@@ -458,6 +491,7 @@ impl Problem {
             .collect();
         let f = program.variables(n * k);
         let b = program.variables(usize::from(self.bias));
+        let mut score_rows = Vec::new();
         for i in 0..n {
             for output in 0..k {
                 let mut row = vec![(f + i * k + output, -1.0)];
@@ -473,6 +507,7 @@ impl Problem {
                 if self.bias {
                     row.push((b, 1.0));
                 }
+                score_rows.push(program.rows.len());
                 program.zero(0.0, row);
             }
             self.loss_term(&mut program, f + i * k, i, self.costs[i] / scale);
@@ -507,9 +542,17 @@ impl Problem {
                 (0..factors.len()).for_each(|m| program.quadratic(g + m, *mu));
             }
         }
-        let Some(x) = program.solve(tolerance) else {
+        let Some((x, multipliers)) = program.solve(tolerance) else {
             return;
         };
+        // The multiplier of f_i = … is −C_i ℓ'(f_i) = a_i: near r = 1, where the dual's cones are too flat for the solver, the better
+        // dual point.
+        self.offer(
+            factors,
+            score_rows.iter().map(|row| multipliers[*row]).collect(),
+            scale,
+            best,
+        );
         // back to the unscaled problem: w is scaled by √κ
         let weights: Vec<Vec<f64>> = factors
             .iter()
@@ -732,8 +775,8 @@ impl Program {
         }
     }
 
-    /// The best point found, whatever the solver thinks of it: the caller evaluates it.
-    fn solve(&self, tolerance: f64) -> Option<Vec<f64>> {
+    /// The point found and the multipliers of the rows, whatever the solver thinks of them: the caller evaluates them.
+    fn solve(&self, tolerance: f64) -> Option<(Vec<f64>, Vec<f64>)> {
         let n = self.linear.len();
         let mut triplets = (Vec::new(), Vec::new(), Vec::new());
         for (at, (_, row)) in self.rows.iter().enumerate() {
@@ -773,8 +816,9 @@ impl Program {
         )
         .ok()?;
         solver.solve();
-        let x = solver.solution.x;
-        x.iter().all(|x| x.is_finite()).then_some(x)
+        let (x, z) = (solver.solution.x, solver.solution.z);
+        let finite = x.iter().chain(&z).all(|x| x.is_finite());
+        finite.then_some((x, z))
     }
 }
 
