@@ -2,4 +2,6 @@
 #![allow(dead_code, unreachable_pub)]
 
 pub mod conic;
+mod factor;
 pub mod problems;
+mod program;
