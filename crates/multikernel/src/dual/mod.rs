@@ -5,6 +5,7 @@
 //! Method: alternate (i) the working-set solver on the combined kernel K_β (`smo.rs`), warm started, to an accuracy
 //! tied to the current gap, with (ii) the norm's weight map, which never raises the objective; the map's steps are
 //! lengthened by Anderson's extrapolation on ln β, given up where it does not help. r = 2 needs no (ii).
+//! At r = 1 the map loses its guarantee: there Newton steps on the simplex take its place (`simplex.rs`).
 //!
 //! Stop: relative duality gap (P − D)/max(|P|, |D|) of the same (a, β), recomputed from the kernels at the end.
 //!
@@ -13,6 +14,7 @@
 
 mod extrapolate;
 mod rows;
+mod simplex;
 mod smo;
 
 use crate::certificate::{Certificate, Problem, certify, from_scores};
@@ -22,6 +24,7 @@ use crate::norm::Norm;
 use crate::observe::{Observer, Progress};
 use extrapolate::Extrapolation;
 use rows::Rows;
+use simplex::Newton;
 use std::time::Instant;
 
 /// The inner accuracy is this share of the current gap: tighter wastes steps, looser stalls the gap.
@@ -127,7 +130,9 @@ pub fn solve(
         scores: vec![0.0; n],
     };
     let fixed = norm.as_block().is_some_and(|b| b.r() == 2.0);
+    let sparse = norm.as_block().is_some_and(|b| b.r() == 1.0);
     let mut extrapolation = Extrapolation::new();
+    let mut newton = Newton::new();
     let mut history: Vec<Look> = Vec::new();
     let mut steps = 0;
     let mut gap = f64::INFINITY;
@@ -171,8 +176,20 @@ pub fn solve(
             break Status::MaxIterations;
         }
         if !fixed {
-            let s: Vec<f64> = forms.iter().map(|q| q.sqrt()).collect();
-            extrapolation.step(norm, &s, &forms, now.primal, &mut weights);
+            if sparse {
+                newton.step(
+                    gram,
+                    &mut rows,
+                    problem,
+                    &state,
+                    &forms,
+                    now.primal,
+                    &mut weights,
+                );
+            } else {
+                let s: Vec<f64> = forms.iter().map(|q| q.sqrt()).collect();
+                extrapolation.step(norm, &s, &forms, now.primal, &mut weights);
+            }
         } else if inner.steps == 0 {
             break Status::MaxIterations;
         }
