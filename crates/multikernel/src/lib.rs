@@ -4,6 +4,7 @@
 pub mod data;
 pub mod error;
 pub mod kernel;
+mod math;
 pub mod observe;
 
 pub use error::{Error, Result};

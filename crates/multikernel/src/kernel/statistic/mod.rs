@@ -1,8 +1,21 @@
 //! Statistics: one number t for each pair of samples of a view.
+//!
+//! A view is made ready for a statistic once ([`Statistic::prepare`]); after that, blocks of t are asked for
+//! ([`Operand::block`]). Dense rows go through matrix products or vectorised tiles, sparse rows through an inverted
+//! index, strings through k-mer counts or bit planes.
 
-use crate::data::ViewData;
-use crate::error::Result;
+mod prepare;
+mod product;
+mod sparse;
+mod spectrum;
+#[cfg(test)]
+mod tests;
+mod tiles;
+mod weighted_degree;
+
+use crate::data::Pairwise;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -36,21 +49,60 @@ pub enum Statistic {
 }
 
 /// A view made ready for one statistic.
+///
+/// Of two operands that meet in [`block`](Operand::block), at least one must hold the training samples (or both the
+/// same samples): features that no training sample has are kept only as far as they matter for
+/// [`diagonal`](Operand::diagonal) and for t with training samples.
 #[derive(Debug)]
-pub struct Operand {}
+pub struct Operand {
+    statistic: Statistic,
+    /// Samples of the training set (prepared without a reference).
+    training: bool,
+    /// Columns of the view, as the user counts them; 0 for strings.
+    width: usize,
+    /// Σx² of each row for products and squared distances, Σ|x| for ℓ1, χ² and intersection; else empty.
+    sizes: Vec<f64>,
+    /// The largest of the sizes.
+    largest: f64,
+    /// No value is negative.
+    nonnegative: bool,
+    samples: Samples,
+}
 
-impl Statistic {
-    /// Makes a view ready. New samples are made ready with the operand of the training samples as `reference`.
-    pub fn prepare(self, view: &ViewData, reference: Option<&Operand>) -> Result<Operand> {
-        let _ = (view, reference);
-        Ok(Operand {})
-    }
+/// The samples in the layout their block routine wants.
+#[derive(Debug)]
+enum Samples {
+    /// For matrix products; distances are measured from the centre.
+    Rows {
+        rows: product::Rows,
+        centre: Arc<Vec<f32>>,
+        dictionary: Option<Arc<spectrum::Dictionary>>,
+    },
+    /// For tiles.
+    Panels(tiles::Panels),
+    /// For the inverted index.
+    Sparse {
+        sparse: sparse::Sparse,
+        dictionary: Option<Arc<spectrum::Dictionary>>,
+    },
+    /// Strings of equal length.
+    Strings(weighted_degree::Strings),
+    /// A given matrix, with its lowest and highest value.
+    Given {
+        matrix: Pairwise,
+        lowest: f32,
+        highest: f32,
+    },
 }
 
 impl Operand {
     /// Number of samples.
     pub fn len(&self) -> usize {
-        0
+        match &self.samples {
+            Samples::Strings(strings) => strings.len(),
+            Samples::Given { matrix, .. } => matrix.rows(),
+            _ => self.sizes.len(),
+        }
     }
 
     /// No samples.
@@ -58,26 +110,151 @@ impl Operand {
         self.len() == 0
     }
 
+    /// The statistic it is ready for.
+    pub fn statistic(&self) -> Statistic {
+        self.statistic
+    }
+
     /// t between samples `rows` of this operand and samples `cols` of `other`, row after row into `out`.
     /// Runs on the calling thread; callers spread blocks over threads.
+    ///
+    /// The last bits of a dot product may depend on the shape of the block, so callers that promise the same bits cut
+    /// their blocks the same way every time.
+    ///
+    /// # Panics
+    /// If a sample does not exist, the operands belong to different statistics or views of different kinds, or `out`
+    /// does not have one place for each pair.
     pub fn block(&self, rows: &[usize], other: &Operand, cols: Range<usize>, out: &mut [f32]) {
-        let _ = (rows, other, cols, out);
+        assert_eq!(self.statistic, other.statistic, "operands of one statistic");
+        assert_eq!(
+            out.len(),
+            rows.len() * cols.len(),
+            "one place for each pair"
+        );
+        assert!(cols.end <= other.len(), "columns that exist");
+        debug_assert!(
+            self.training || other.training || std::ptr::eq(self, other),
+            "one side is training"
+        );
+        match (&self.samples, &other.samples) {
+            (Samples::Rows { rows: left, .. }, Samples::Rows { rows: right, .. }) => {
+                if self.statistic == Statistic::SquaredDistance {
+                    left.squared_distance(&self.sizes, rows, (right, &other.sizes), cols, out);
+                } else {
+                    left.dot(rows, right, cols, out);
+                }
+            }
+            (Samples::Panels(left), Samples::Panels(right)) => {
+                let term = match self.statistic {
+                    Statistic::L1 => tiles::Term::L1,
+                    Statistic::Chi2 => tiles::Term::Chi2,
+                    _ => tiles::Term::Minimum,
+                };
+                left.block(term, rows, right, cols, out);
+            }
+            (Samples::Sparse { sparse: left, .. }, Samples::Sparse { sparse: right, .. }) => {
+                left.block(
+                    self.statistic,
+                    &self.sizes,
+                    rows,
+                    (right, &other.sizes),
+                    cols,
+                    out,
+                );
+            }
+            (Samples::Strings(left), Samples::Strings(right)) => left.block(rows, right, cols, out),
+            (Samples::Given { matrix: left, .. }, Samples::Given { matrix: right, .. }) => {
+                if cols.is_empty() {
+                    return;
+                }
+                for (&i, out) in rows.iter().zip(out.chunks_exact_mut(cols.len())) {
+                    if other.training {
+                        out.copy_from_slice(&left.row(i)[cols.clone()]);
+                    } else {
+                        // Training samples against new ones: the numbers stand in the rows of the new ones.
+                        for (t, j) in out.iter_mut().zip(cols.clone()) {
+                            *t = right.row(j)[i];
+                        }
+                    }
+                }
+            }
+            _ => panic!("operands that were prepared apart from each other"),
+        }
     }
 
     /// t of sample i with itself; none where it is not known (new samples of a given matrix).
     pub fn diagonal(&self, i: usize) -> Option<f32> {
-        let _ = i;
-        None
+        match (&self.samples, self.statistic) {
+            (Samples::Strings(strings), _) => Some(strings.diagonal[i]),
+            (Samples::Given { matrix, .. }, _) => self.training.then(|| matrix.row(i)[i]),
+            (_, Statistic::SquaredDistance | Statistic::L1 | Statistic::Chi2) => Some(0.0),
+            _ => Some(self.sizes[i] as f32),
+        }
     }
 
     /// Numbers between which t of these samples with those of `other` surely lies.
     pub fn range(&self, other: &Operand) -> (f64, f64) {
-        let _ = other;
-        (0.0, 0.0)
+        // Sums of f32 may end a little beyond what exact sums could; the error of a sum of d products is at most
+        // d·2⁻²³ of the product of the norms.
+        let rounding = 1.0 + 1e-6 + self.width.max(1) as f64 * f64::from(f32::EPSILON);
+        let (a, b) = (self.largest, other.largest);
+        match (&self.samples, &other.samples, self.statistic) {
+            (Samples::Strings(strings), ..) => (0.0, strings.highest() * rounding),
+            (
+                Samples::Given {
+                    lowest: low,
+                    highest: high,
+                    ..
+                },
+                Samples::Given {
+                    lowest: other_low,
+                    highest: other_high,
+                    ..
+                },
+                _,
+            ) => match (self.training, other.training) {
+                (true, false) => (f64::from(*other_low), f64::from(*other_high)),
+                _ => (f64::from(*low), f64::from(*high)),
+            },
+            (.., Statistic::SquaredDistance) => (0.0, (a.sqrt() + b.sqrt()).powi(2) * rounding),
+            (.., Statistic::L1 | Statistic::Chi2) => (0.0, (a + b) * rounding),
+            (.., Statistic::Intersection) => (0.0, a.min(b) * rounding),
+            _ => {
+                let highest = (a * b).sqrt() * rounding;
+                (
+                    if self.nonnegative && other.nonnegative {
+                        0.0
+                    } else {
+                        -highest
+                    },
+                    highest,
+                )
+            }
+        }
     }
 
-    /// Bytes held.
+    /// Bytes held (of a given matrix none: its values are shared with the view).
     pub fn bytes(&self) -> usize {
-        0
+        let dictionary = |dictionary: &Option<Arc<spectrum::Dictionary>>| match dictionary {
+            Some(dictionary) if self.training => dictionary.bytes(),
+            _ => 0,
+        };
+        let samples = match &self.samples {
+            Samples::Rows {
+                rows,
+                centre,
+                dictionary: words,
+            } => {
+                (rows.values.capacity() + centre.capacity()) * size_of::<f32>() + dictionary(words)
+            }
+            Samples::Panels(panels) => panels.bytes(),
+            Samples::Sparse {
+                sparse,
+                dictionary: words,
+            } => sparse.bytes() + dictionary(words),
+            Samples::Strings(strings) => strings.bytes(),
+            Samples::Given { .. } => 0,
+        };
+        size_of::<Self>() + samples + self.sizes.capacity() * size_of::<f64>()
     }
 }

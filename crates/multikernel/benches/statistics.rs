@@ -1,0 +1,143 @@
+//! Blocks of statistics on one thread; "elements" are pairs × columns (or letters), so Gelem/s × 2 is GFLOP/s for dot
+//! products.
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use multikernel::data::{Csr, Dense, ViewData};
+use multikernel::kernel::statistic::Statistic;
+use std::hint::black_box;
+use std::time::Duration;
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}
+
+fn dense(n: usize, width: usize) -> ViewData {
+    let mut random = Random(1);
+    let values = (0..n * width)
+        .map(|_| (random.next() >> 40) as f32 / (1 << 24) as f32)
+        .collect();
+    ViewData::Dense(Dense::new(n, width, values).expect("finite values"))
+}
+
+fn sparse(n: usize, width: usize, per_row: usize) -> ViewData {
+    let mut random = Random(2);
+    let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+    for _ in 0..n {
+        let mut row: Vec<u32> = (0..per_row)
+            .map(|_| (random.next() % width as u64) as u32)
+            .collect();
+        row.sort_unstable();
+        row.dedup();
+        values.extend(row.iter().map(|&k| 1.0 + (k % 7) as f32));
+        indices.extend(row);
+        starts.push(indices.len());
+    }
+    ViewData::Sparse(Csr::new(width, starts, indices, values).expect("sorted columns"))
+}
+
+fn strings(n: usize, length: usize) -> ViewData {
+    let mut random = Random(3);
+    ViewData::Strings(
+        (0..n)
+            .map(|_| {
+                (0..length)
+                    .map(|_| b"ACGT"[(random.next() >> 20) as usize % 4])
+                    .collect()
+            })
+            .collect(),
+    )
+}
+
+fn statistics(c: &mut Criterion) {
+    let n = 1024;
+    let rows: Vec<usize> = (0..256).collect();
+    let jobs = [
+        ("dot 784", Statistic::Dot, dense(n, 784), 784),
+        (
+            "squared distance 784",
+            Statistic::SquaredDistance,
+            dense(n, 784),
+            784,
+        ),
+        (
+            "squared distance 16",
+            Statistic::SquaredDistance,
+            dense(n, 16),
+            16,
+        ),
+        ("l1 200", Statistic::L1, dense(n, 200), 200),
+        ("chi2 200", Statistic::Chi2, dense(n, 200), 200),
+        (
+            "intersection 200",
+            Statistic::Intersection,
+            dense(n, 200),
+            200,
+        ),
+        (
+            "sparse dot 50 of 10000",
+            Statistic::Dot,
+            sparse(n, 10_000, 50),
+            50,
+        ),
+        (
+            "sparse chi2 50 of 10000",
+            Statistic::Chi2,
+            sparse(n, 10_000, 50),
+            50,
+        ),
+        (
+            "spectrum 3, 200 letters",
+            Statistic::Spectrum { k: 3 },
+            strings(n, 200),
+            200,
+        ),
+        (
+            "spectrum 8, 200 letters",
+            Statistic::Spectrum { k: 8 },
+            strings(n, 200),
+            200,
+        ),
+        (
+            "weighted degree 10, 200 letters",
+            Statistic::WeightedDegree {
+                degree: 10,
+                shift: 0,
+            },
+            strings(n, 200),
+            200,
+        ),
+        (
+            "weighted degree 10, 200 letters, 5 shifts",
+            Statistic::WeightedDegree {
+                degree: 10,
+                shift: 5,
+            },
+            strings(n, 200),
+            200,
+        ),
+    ];
+    let mut group = c.benchmark_group("block");
+    group
+        .sample_size(10)
+        .warm_up_time(Duration::from_millis(300))
+        .measurement_time(Duration::from_secs(1));
+    for (name, statistic, view, width) in jobs {
+        let operand = statistic.prepare(&view, None).expect("a view that fits");
+        let mut out = vec![0.0; rows.len() * n];
+        group.throughput(Throughput::Elements((rows.len() * n * width) as u64));
+        group.bench_with_input(BenchmarkId::from_parameter(name), &operand, |b, operand| {
+            b.iter(|| operand.block(black_box(&rows), operand, 0..n, &mut out));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, statistics);
+criterion_main!(benches);

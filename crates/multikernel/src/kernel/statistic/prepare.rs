@@ -1,0 +1,450 @@
+//! Making views ready: checks that the statistic can look at the view, and the layout its block routine wants.
+
+use super::{Operand, Samples, Statistic, product, sparse, spectrum, tiles, weighted_degree};
+use crate::data::{Csr, Pairwise, ViewData};
+use crate::error::{Error, Result};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Sizes up to this leave room for sums of four of them in f32.
+const LARGEST_SIZE: f64 = f32::MAX as f64 / 8.0;
+/// Squares below this (all of a view's) are lost in f32.
+const SMALLEST_SQUARE: f64 = 1e-30;
+/// From one entry in so many on, dense products beat the inverted index, and need no more memory.
+const DENSE_FROM: usize = 6;
+
+impl Statistic {
+    /// Its name in messages.
+    fn name(self) -> &'static str {
+        match self {
+            Statistic::Dot => "dot product",
+            Statistic::UnitDot => "dot product of unit rows",
+            Statistic::SquaredDistance => "squared distance",
+            Statistic::L1 => "l1 distance",
+            Statistic::Chi2 => "chi2",
+            Statistic::Intersection => "intersection",
+            Statistic::Spectrum { .. } => "spectrum",
+            Statistic::WeightedDegree { .. } => "weighted-degree",
+            Statistic::Given => "a given matrix's kernel",
+        }
+    }
+
+    /// Makes a view ready. New samples are made ready with the operand of the training samples as `reference`.
+    ///
+    /// Errors name rows and columns; the caller adds the name of the view.
+    pub fn prepare(self, view: &ViewData, reference: Option<&Operand>) -> Result<Operand> {
+        if let Some(reference) = reference
+            && reference.statistic != self
+        {
+            return Err(Error::input(
+                "",
+                format!(
+                    "{} was asked for, but the training samples were made ready for {}",
+                    self.name(),
+                    reference.statistic.name()
+                ),
+                "use one statistic for both",
+            ));
+        }
+        match (self, view) {
+            (Statistic::Given, ViewData::Pairwise(matrix)) => given(matrix, reference),
+            (Statistic::WeightedDegree { degree, shift }, ViewData::Strings(strings)) => {
+                let reference_strings = match reference.map(|reference| &reference.samples) {
+                    Some(Samples::Strings(strings)) => Some(strings),
+                    _ => None,
+                };
+                let strings =
+                    weighted_degree::Strings::new(degree, shift, strings, reference_strings)?;
+                Ok(Operand {
+                    statistic: self,
+                    training: reference.is_none(),
+                    width: 0,
+                    sizes: Vec::new(),
+                    largest: 0.0,
+                    nonnegative: true,
+                    samples: Samples::Strings(strings),
+                })
+            }
+            (Statistic::Spectrum { k }, ViewData::Strings(strings)) => {
+                let learned = match reference.map(|reference| &reference.samples) {
+                    Some(Samples::Rows { dictionary, .. } | Samples::Sparse { dictionary, .. }) => {
+                        dictionary.clone()
+                    }
+                    _ => None,
+                };
+                let (dictionary, counts) = match learned {
+                    Some(dictionary) => {
+                        let counts = dictionary.count(strings)?;
+                        (dictionary, counts)
+                    }
+                    None => {
+                        let (dictionary, counts) = spectrum::Dictionary::learn(k, strings)?;
+                        (Arc::new(dictionary), counts)
+                    }
+                };
+                let mut operand = numeric(
+                    self,
+                    Numbers::Sparse(Cow::Owned(counts.known)),
+                    Some(&counts.unknown),
+                    reference,
+                )?;
+                if let Samples::Rows {
+                    dictionary: place, ..
+                }
+                | Samples::Sparse {
+                    dictionary: place, ..
+                } = &mut operand.samples
+                {
+                    *place = Some(dictionary);
+                }
+                Ok(operand)
+            }
+            (
+                Statistic::Given | Statistic::Spectrum { .. } | Statistic::WeightedDegree { .. },
+                _,
+            )
+            | (_, ViewData::Strings(_) | ViewData::Pairwise(_)) => Err(self.wrong_kind(view)),
+            (_, ViewData::Dense(x)) => numeric(
+                self,
+                Numbers::Dense {
+                    width: x.cols(),
+                    values: x.values(),
+                    rows: x.rows(),
+                },
+                None,
+                reference,
+            ),
+            (_, ViewData::Sparse(x)) => {
+                numeric(self, Numbers::Sparse(Cow::Borrowed(x)), None, reference)
+            }
+        }
+    }
+
+    fn wrong_kind(self, view: &ViewData) -> Error {
+        let needed = match self {
+            Statistic::Given => "a given matrix",
+            Statistic::Spectrum { .. } | Statistic::WeightedDegree { .. } => "strings",
+            _ => "numbers (a dense or a sparse view)",
+        };
+        let kind = match view {
+            ViewData::Dense(_) | ViewData::Sparse(_) => "numbers",
+            ViewData::Strings(_) => "strings",
+            ViewData::Pairwise(_) => "a given matrix",
+        };
+        Error::input(
+            "",
+            format!("{} needs {needed} but the view is {kind}", self.name()),
+            "name another view or kernel",
+        )
+    }
+
+    /// Sizes are sums of squares (else of absolute values).
+    fn by_squares(self) -> bool {
+        !matches!(
+            self,
+            Statistic::L1 | Statistic::Chi2 | Statistic::Intersection
+        )
+    }
+}
+
+fn given(matrix: &Pairwise, reference: Option<&Operand>) -> Result<Operand> {
+    match reference {
+        None if matrix.rows() != matrix.cols() => {
+            return Err(Error::input(
+                "",
+                format!(
+                    "it has {} rows and {} columns",
+                    matrix.rows(),
+                    matrix.cols()
+                ),
+                "a matrix between training samples must be square",
+            ));
+        }
+        Some(training) if training.len() != matrix.cols() => {
+            return Err(Error::input(
+                "",
+                format!(
+                    "it has {} columns but there are {} training samples",
+                    matrix.cols(),
+                    training.len()
+                ),
+                "give one row for each new sample and one column for each training sample",
+            ));
+        }
+        _ => {}
+    }
+    let values = (0..matrix.rows()).flat_map(|i| matrix.row(i));
+    let (lowest, highest) = values.fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), &v| {
+        (low.min(v), high.max(v))
+    });
+    let (lowest, highest) = if lowest <= highest {
+        (lowest, highest)
+    } else {
+        (0.0, 0.0)
+    };
+    Ok(Operand {
+        statistic: Statistic::Given,
+        training: reference.is_none(),
+        width: matrix.cols(),
+        sizes: Vec::new(),
+        largest: 0.0,
+        nonnegative: lowest >= 0.0,
+        samples: Samples::Given {
+            matrix: matrix.clone(),
+            lowest,
+            highest,
+        },
+    })
+}
+
+/// Rows of numbers in either form.
+enum Numbers<'a> {
+    Dense {
+        width: usize,
+        rows: usize,
+        values: &'a [f32],
+    },
+    Sparse(Cow<'a, Csr>),
+}
+
+impl Numbers<'_> {
+    fn rows(&self) -> usize {
+        match self {
+            Numbers::Dense { rows, .. } => *rows,
+            Numbers::Sparse(x) => x.rows(),
+        }
+    }
+
+    fn width(&self) -> usize {
+        match self {
+            Numbers::Dense { width, .. } => *width,
+            Numbers::Sparse(x) => x.cols(),
+        }
+    }
+
+    /// The stored values of row i with their columns.
+    fn row(&self, i: usize) -> impl Iterator<Item = (usize, f32)> {
+        let (columns, values) = match self {
+            Numbers::Dense { width, values, .. } => (None, &values[i * width..(i + 1) * width]),
+            Numbers::Sparse(x) => {
+                let (columns, values) = x.row(i);
+                (Some(columns), values)
+            }
+        };
+        values
+            .iter()
+            .enumerate()
+            .map(move |(at, &x)| (columns.map_or(at, |columns| columns[at] as usize), x))
+    }
+
+    fn to_dense(&self) -> Vec<f32> {
+        match self {
+            Numbers::Dense { values, .. } => values.to_vec(),
+            Numbers::Sparse(x) => {
+                let mut values = vec![0.0; x.rows() * x.cols()];
+                for i in 0..x.rows() {
+                    let (columns, row) = x.row(i);
+                    for (&column, &value) in columns.iter().zip(row) {
+                        values[i * x.cols() + column as usize] = value;
+                    }
+                }
+                values
+            }
+        }
+    }
+
+    fn to_sparse(&self) -> Result<Cow<'_, Csr>> {
+        match self {
+            Numbers::Sparse(x) => Ok(Cow::Borrowed(x)),
+            Numbers::Dense { .. } => {
+                let mut starts = vec![0];
+                let (mut indices, mut values) = (Vec::new(), Vec::new());
+                for i in 0..self.rows() {
+                    for (column, x) in self.row(i).filter(|&(_, x)| x != 0.0) {
+                        // The reference is sparse and as wide, so its columns are numbered in u32 too.
+                        indices.push(column as u32);
+                        values.push(x);
+                    }
+                    starts.push(indices.len());
+                }
+                Ok(Cow::Owned(Csr::new(self.width(), starts, indices, values)?))
+            }
+        }
+    }
+}
+
+/// `outside`: Σx² of values in columns that the training samples do not have and that `numbers` leaves out.
+fn numeric(
+    statistic: Statistic,
+    numbers: Numbers<'_>,
+    outside: Option<&[f64]>,
+    reference: Option<&Operand>,
+) -> Result<Operand> {
+    let (rows, width) = (numbers.rows(), numbers.width());
+    if let Some(reference) = reference
+        && reference.width != width
+    {
+        return Err(Error::input(
+            "",
+            format!(
+                "it has {width} columns but the training samples have {}",
+                reference.width
+            ),
+            "give the same columns in the same order",
+        ));
+    }
+    if rows > u32::MAX as usize {
+        return Err(Error::input(
+            "",
+            format!("it has {rows} rows"),
+            "at most 4294967295 are possible",
+        ));
+    }
+    check_signs(statistic, &numbers)?;
+    let dense = match (reference.map(|reference| &reference.samples), &numbers) {
+        (Some(samples), _) => !matches!(samples, Samples::Sparse { .. }),
+        (None, Numbers::Dense { .. }) => true,
+        (None, Numbers::Sparse(x)) => rows
+            .checked_mul(width)
+            .is_some_and(|places| x.entries().saturating_mul(DENSE_FROM) >= places),
+    };
+    let squares = statistic.by_squares();
+    let mut sizes: Vec<f64> = (0..rows)
+        .map(|i| {
+            let outside = outside.map_or(0.0, |outside| outside[i]);
+            let values = numbers.row(i).map(|(_, x)| f64::from(x));
+            outside
+                + if squares {
+                    values.map(|x| x * x).sum::<f64>()
+                } else {
+                    values.map(f64::abs).sum::<f64>()
+                }
+        })
+        .collect();
+    let scales: Option<Vec<f64>> = (statistic == Statistic::UnitDot).then(|| {
+        let scales = sizes
+            .iter()
+            .map(|&size| if size > 0.0 { 1.0 / size.sqrt() } else { 0.0 })
+            .collect();
+        for size in &mut sizes {
+            *size = if *size > 0.0 { 1.0 } else { 0.0 };
+        }
+        scales
+    });
+    let nonnegative = (0..rows).all(|i| numbers.row(i).all(|(_, x)| x >= 0.0));
+
+    let samples = if dense {
+        let mut values = numbers.to_dense();
+        if let Some(scales) = &scales {
+            for (row, scale) in values.chunks_exact_mut(width.max(1)).zip(scales) {
+                row.iter_mut()
+                    .for_each(|x| *x = (f64::from(*x) * scale) as f32);
+            }
+        }
+        if squares {
+            let mut centre = Arc::default();
+            if statistic == Statistic::SquaredDistance {
+                centre = match reference.map(|reference| &reference.samples) {
+                    Some(Samples::Rows { centre, .. }) => Arc::clone(centre),
+                    _ => Arc::new(product::centre(width, &values)),
+                };
+                sizes = move_to(&centre, &mut values, rows);
+            }
+            Samples::Rows {
+                rows: product::Rows { width, values },
+                centre,
+                dictionary: None,
+            }
+        } else {
+            Samples::Panels(tiles::Panels::new(width, &values))
+        }
+    } else {
+        let reference = match reference.map(|reference| &reference.samples) {
+            Some(Samples::Sparse { sparse, .. }) => Some(sparse),
+            _ => None,
+        };
+        let sparse =
+            sparse::Sparse::new(numbers.to_sparse()?.as_ref(), scales.as_deref(), reference);
+        Samples::Sparse {
+            sparse,
+            dictionary: None,
+        }
+    };
+    check_sizes(statistic, &sizes, &numbers, reference.is_none())?;
+    Ok(Operand {
+        statistic,
+        training: reference.is_none(),
+        width,
+        largest: sizes.iter().copied().fold(0.0, f64::max),
+        sizes,
+        nonnegative,
+        samples,
+    })
+}
+
+/// Subtracts the centre from every row; gives the rows' Σx² after that.
+fn move_to(centre: &[f32], values: &mut [f32], rows: usize) -> Vec<f64> {
+    let mut sizes = vec![0.0; rows];
+    for (row, size) in values.chunks_exact_mut(centre.len().max(1)).zip(&mut sizes) {
+        for (x, c) in row.iter_mut().zip(centre) {
+            *x -= c;
+            *size += f64::from(*x) * f64::from(*x);
+        }
+    }
+    sizes
+}
+
+fn check_signs(statistic: Statistic, numbers: &Numbers<'_>) -> Result<()> {
+    if !matches!(statistic, Statistic::Chi2 | Statistic::Intersection) {
+        return Ok(());
+    }
+    for i in 0..numbers.rows() {
+        if let Some((column, x)) = numbers.row(i).find(|&(_, x)| x < 0.0) {
+            return Err(Error::input(
+                format!("row {}, column {}", i + 1, column + 1),
+                format!("the value is {x}"),
+                format!("{} needs values ≥ 0", statistic.name()),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Sums must fit into f32 and squares must not vanish from it.
+fn check_sizes(
+    statistic: Statistic,
+    sizes: &[f64],
+    numbers: &Numbers<'_>,
+    training: bool,
+) -> Result<()> {
+    let extreme = |i: usize| numbers.row(i).map(|(_, x)| x.abs()).fold(0.0, f32::max);
+    let sums = if statistic.by_squares() {
+        "sums of their squares"
+    } else {
+        "their sums"
+    };
+    if sizes.iter().any(|&size| size > LARGEST_SIZE) {
+        // The row with the largest value, which need not be the first that is far from the others.
+        let worst = (0..numbers.rows())
+            .map(|i| (extreme(i), i))
+            .reduce(|a, b| if b.0 > a.0 { b } else { a });
+        let (value, i) = worst.unwrap_or_default();
+        return Err(Error::input(
+            format!("row {}", i + 1),
+            format!("there are values up to {value:e}, and {sums} do not fit into 32-bit numbers"),
+            "scale the view",
+        ));
+    }
+    let largest = sizes.iter().copied().fold(0.0, f64::max);
+    if training && statistic.by_squares() && largest > 0.0 && largest < SMALLEST_SQUARE {
+        let extreme = (0..numbers.rows()).map(extreme).fold(0.0, f32::max);
+        return Err(Error::input(
+            "",
+            format!(
+                "the largest value is {extreme:e}, and squares of such values vanish in 32-bit numbers"
+            ),
+            "scale the view",
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! Dot products and squared distances of dense rows, by matrix products.
+
+use crate::math;
+use std::ops::Range;
+
+/// Below this fraction of ‖x‖² + ‖y‖² the difference ‖x‖² + ‖y‖² − 2x·y has lost too many digits of f32 and the
+/// distance is summed directly.
+const CANCELLED: f32 = 1.0 / 64.0;
+
+/// f32 terms summed before the sum goes on in f64.
+const CHUNK: usize = 256;
+
+/// Rows of numbers, one after the other.
+#[derive(Debug)]
+pub(super) struct Rows {
+    pub(super) width: usize,
+    pub(super) values: Vec<f32>,
+}
+
+impl Rows {
+    pub(super) fn row(&self, i: usize) -> &[f32] {
+        &self.values[i * self.width..(i + 1) * self.width]
+    }
+
+    pub(super) fn dot(&self, rows: &[usize], other: &Rows, cols: Range<usize>, out: &mut [f32]) {
+        let right = &other.values[cols.start * self.width..cols.end * self.width];
+        match run(rows) {
+            Some(run) => {
+                let left = &self.values[run.start * self.width..run.end * self.width];
+                math::rows_times_rows(left, right, self.width, out);
+            }
+            None => {
+                let mut left = Vec::with_capacity(rows.len() * self.width);
+                for &i in rows {
+                    left.extend_from_slice(self.row(i));
+                }
+                math::rows_times_rows(&left, right, self.width, out);
+            }
+        }
+    }
+
+    /// ‖x‖² of this operand's samples are `squares`, those of the other's `other_squares`.
+    pub(super) fn squared_distance(
+        &self,
+        squares: &[f64],
+        rows: &[usize],
+        (other, other_squares): (&Rows, &[f64]),
+        cols: Range<usize>,
+        out: &mut [f32],
+    ) {
+        if cols.is_empty() {
+            return;
+        }
+        self.dot(rows, other, cols.clone(), out);
+        let right: Vec<f32> = other_squares[cols.clone()]
+            .iter()
+            .map(|&s| s as f32)
+            .collect();
+        for (&i, out) in rows.iter().zip(out.chunks_exact_mut(right.len())) {
+            let left = squares[i] as f32;
+            // Two passes: the first is branchless and vectorises, the second is rarely needed.
+            let mut cancelled = 0_usize;
+            for (t, &right) in out.iter_mut().zip(&right) {
+                let sum = left + right;
+                *t = sum - 2.0 * *t;
+                cancelled += usize::from(*t <= CANCELLED * sum);
+            }
+            if cancelled > 0 {
+                for ((j, t), &right) in cols.clone().zip(out).zip(&right) {
+                    if *t <= CANCELLED * (left + right) {
+                        *t = direct(self.row(i), other.row(j));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Σ(x−y)²
+fn direct(x: &[f32], y: &[f32]) -> f32 {
+    let mut total = 0.0_f64;
+    for (x, y) in x.chunks(CHUNK).zip(y.chunks(CHUNK)) {
+        let mut lanes = [0.0_f32; 16];
+        let (x_whole, x_rest) = x.as_chunks::<16>();
+        let (y_whole, y_rest) = y.as_chunks::<16>();
+        for (x, y) in x_whole.iter().zip(y_whole) {
+            for (lane, (x, y)) in lanes.iter_mut().zip(x.iter().zip(y)) {
+                *lane += (x - y) * (x - y);
+            }
+        }
+        for (lane, (x, y)) in lanes.iter_mut().zip(x_rest.iter().zip(y_rest)) {
+            *lane += (x - y) * (x - y);
+        }
+        total += lanes.iter().map(|&lane| f64::from(lane)).sum::<f64>();
+    }
+    total as f32
+}
+
+/// The rows as a range, if they follow one another.
+fn run(rows: &[usize]) -> Option<Range<usize>> {
+    let first = *rows.first()?;
+    rows.windows(2)
+        .all(|w| w[1] == w[0] + 1)
+        .then(|| first..first + rows.len())
+}
+
+/// The point from which distances are measured: close to the mean of every column, so that norms are as small as
+/// distances, but rounded to a sixteenth of the column's extent. Data on a grid (pixels, counts, flags) then stays on
+/// it, and subtracting the centre is exact.
+pub(super) fn centre(width: usize, values: &[f32]) -> Vec<f32> {
+    if width == 0 {
+        return Vec::new();
+    }
+    let rows = values.len() / width;
+    let mut sums = vec![0.0_f64; width];
+    let mut lowest = vec![f32::INFINITY; width];
+    let mut highest = vec![f32::NEG_INFINITY; width];
+    for row in values.chunks_exact(width) {
+        for (k, &x) in row.iter().enumerate() {
+            sums[k] += f64::from(x);
+            lowest[k] = lowest[k].min(x);
+            highest[k] = highest[k].max(x);
+        }
+    }
+    (0..width)
+        .map(|k| {
+            let extent = f64::from(highest[k]) - f64::from(lowest[k]);
+            if extent > 0.0 {
+                let step = 2.0_f64.powi(extent.log2().floor() as i32 - 4);
+                ((sums[k] / rows as f64 / step).round() * step) as f32
+            } else {
+                lowest[k]
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,161 @@
+//! Sums over the columns of a function of two values, for dense rows: ℓ1, χ², intersection.
+//!
+//! A matrix product's structure without its multiplication: samples on the column side lie in panels of [`LANES`], one
+//! lane each, so that nothing is summed across lanes; samples on the row side come in groups of [`GROUP`], so that
+//! each panel value loaded serves several pairs.
+
+use multiversion::multiversion;
+use std::ops::Range;
+
+/// Samples of a panel.
+const LANES: usize = 16;
+/// Samples of a group: 4 × 16 sums of f32 fill half of the sixteen AVX2 registers.
+const GROUP: usize = 4;
+/// f32 terms summed before the sum goes on in f64.
+const CHUNK: usize = 256;
+
+/// What is summed.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Term {
+    /// |x−y|
+    L1,
+    /// (x−y)²/(x+y)
+    Chi2,
+    /// min(x, y)
+    Minimum,
+}
+
+/// Samples in panels: value k of lane l of panel p stands at (p·width + k)·LANES + l.
+#[derive(Debug)]
+pub(super) struct Panels {
+    samples: usize,
+    width: usize,
+    values: Vec<f32>,
+}
+
+impl Panels {
+    pub(super) fn new(width: usize, rows: &[f32]) -> Self {
+        let samples = rows.len().checked_div(width).unwrap_or(0);
+        let mut values = vec![0.0; samples.div_ceil(LANES) * width * LANES];
+        for (i, row) in rows.chunks_exact(width.max(1)).enumerate() {
+            let first = i / LANES * width * LANES + i % LANES;
+            for (k, &x) in row.iter().enumerate() {
+                values[first + k * LANES] = x;
+            }
+        }
+        Panels {
+            samples,
+            width,
+            values,
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.values.capacity() * size_of::<f32>()
+    }
+
+    fn value(&self, i: usize, k: usize) -> f32 {
+        self.values[(i / LANES * self.width + k) * LANES + i % LANES]
+    }
+
+    pub(super) fn block(
+        &self,
+        term: Term,
+        rows: &[usize],
+        other: &Panels,
+        cols: Range<usize>,
+        out: &mut [f32],
+    ) {
+        if self.width == 0 || cols.is_empty() {
+            out.fill(0.0);
+            return;
+        }
+        debug_assert!(cols.end <= other.samples);
+        // Groups side by side: value k of row r of group g stands at (g·width + k)·GROUP + r.
+        let mut groups = vec![0.0; rows.len().div_ceil(GROUP) * self.width * GROUP];
+        for (r, &i) in rows.iter().enumerate() {
+            let first = r / GROUP * self.width * GROUP + r % GROUP;
+            for k in 0..self.width {
+                groups[first + k * GROUP] = self.value(i, k);
+            }
+        }
+        match term {
+            Term::L1 => l1(&groups, other, cols, out),
+            Term::Chi2 => chi2(&groups, other, cols, out),
+            Term::Minimum => minimum(&groups, other, cols, out),
+        }
+    }
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2"))]
+fn l1(groups: &[f32], other: &Panels, cols: Range<usize>, out: &mut [f32]) {
+    sweep(groups, other, cols, out, |x, y| (x - y).abs());
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2"))]
+fn chi2(groups: &[f32], other: &Panels, cols: Range<usize>, out: &mut [f32]) {
+    // 0/0: the numerator is 0, so any positive denominator gives the 0 we want.
+    sweep(groups, other, cols, out, |x, y| {
+        let difference = x - y;
+        difference * (difference / (x + y).max(f32::MIN_POSITIVE))
+    });
+}
+
+#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2"))]
+fn minimum(groups: &[f32], other: &Panels, cols: Range<usize>, out: &mut [f32]) {
+    sweep(groups, other, cols, out, |x, y| if x < y { x } else { y });
+}
+
+#[inline(always)]
+fn sweep(
+    groups: &[f32],
+    other: &Panels,
+    cols: Range<usize>,
+    out: &mut [f32],
+    term: impl Fn(f32, f32) -> f32 + Copy,
+) {
+    let width = other.width;
+    for p in cols.start / LANES..cols.end.div_ceil(LANES) {
+        let panel = &other.values[p * width * LANES..(p + 1) * width * LANES];
+        // The part of the panel that was asked for.
+        let lanes = (p * LANES).max(cols.start)..((p + 1) * LANES).min(cols.end);
+        for (group, out) in groups
+            .chunks_exact(width * GROUP)
+            .zip(out.chunks_mut(cols.len() * GROUP))
+        {
+            let total = tile(group, panel, term);
+            for (total, out) in total.iter().zip(out.chunks_exact_mut(cols.len())) {
+                for j in lanes.clone() {
+                    out[j - cols.start] = total[j % LANES] as f32;
+                }
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn tile(
+    group: &[f32],
+    panel: &[f32],
+    term: impl Fn(f32, f32) -> f32 + Copy,
+) -> [[f64; LANES]; GROUP] {
+    let mut total = [[0.0_f64; LANES]; GROUP];
+    for (group, panel) in group.chunks(CHUNK * GROUP).zip(panel.chunks(CHUNK * LANES)) {
+        let mut sums = [[0.0_f32; LANES]; GROUP];
+        let (group, _) = group.as_chunks::<GROUP>();
+        let (panel, _) = panel.as_chunks::<LANES>();
+        for (x, y) in group.iter().zip(panel) {
+            for r in 0..GROUP {
+                for l in 0..LANES {
+                    sums[r][l] += term(x[r], y[l]);
+                }
+            }
+        }
+        for r in 0..GROUP {
+            for l in 0..LANES {
+                total[r][l] += f64::from(sums[r][l]);
+            }
+        }
+    }
+    total
+}
