@@ -2,6 +2,7 @@
 #![deny(missing_docs)]
 
 pub mod data;
+mod eigen;
 pub mod error;
 pub mod kernel;
 mod math;
