@@ -78,6 +78,21 @@ impl Error {
         })
     }
 
+    /// The same error, with a wider place put before its own.
+    pub fn within(self, wider: &str) -> Self {
+        match self {
+            Error::Input(mut e) => {
+                e.place = if e.place.is_empty() {
+                    wider.to_owned()
+                } else {
+                    format!("{wider}, {}", e.place)
+                };
+                Error::Input(e)
+            }
+            other => other,
+        }
+    }
+
     /// An I/O error with the file it belongs to.
     pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
         Error::Io {

@@ -4,8 +4,10 @@
 pub mod data;
 mod eigen;
 pub mod error;
+pub mod gram;
 pub mod kernel;
 mod math;
 pub mod observe;
+pub mod random;
 
 pub use error::{Error, Result};

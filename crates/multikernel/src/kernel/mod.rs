@@ -3,7 +3,9 @@
 //! A kernel is a *statistic* of one view (one number t for each pair of samples) and a scalar *profile* of it:
 //! k(x, x') = φ(t(x, x')). Kernels over the same statistic are a family and cost what one kernel costs.
 
+mod profile;
 mod spec;
 pub mod statistic;
 
+pub use profile::Profile;
 pub use spec::{KernelSpec, Kind, Normalize, Width};

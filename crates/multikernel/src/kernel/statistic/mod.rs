@@ -233,6 +233,14 @@ impl Operand {
         }
     }
 
+    /// The given matrix, if that is what it looks at.
+    pub(crate) fn given(&self) -> Option<&Pairwise> {
+        match &self.samples {
+            Samples::Given { matrix, .. } => Some(matrix),
+            _ => None,
+        }
+    }
+
     /// Bytes held (of a given matrix none: its values are shared with the view).
     pub fn bytes(&self) -> usize {
         let dictionary = |dictionary: &Option<Arc<spectrum::Dictionary>>| match dictionary {

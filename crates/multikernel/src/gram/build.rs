@@ -1,0 +1,456 @@
+//! From kernels and operands to the families of a Gram, within a bound of memory.
+
+use super::family::{Centring, Family, Map, RowCache, Source, block_rows, composite_rows};
+use super::grid::Basis;
+use super::set::{Kernel, Normalizer};
+use super::{Gram, Index, RowScorer, family_forms, symmetric};
+use crate::error::{Error, Result};
+use crate::kernel::statistic::{Operand, Statistic};
+use crate::kernel::{Kind, Normalize, Profile};
+use crate::observe::Observer;
+use rayon::prelude::*;
+use std::sync::{Arc, Mutex};
+
+/// A view made ready for a statistic.
+#[derive(Debug)]
+pub(super) struct Side {
+    pub(super) view: String,
+    pub(super) statistic: Statistic,
+    pub(super) operand: Arc<Operand>,
+}
+
+impl Side {
+    pub(super) fn is(&self, view: &str, statistic: Statistic) -> bool {
+        self.view == view && self.statistic == statistic
+    }
+}
+
+/// Row samples and column samples.
+pub(super) struct Sides<'a> {
+    pub(super) rows: &'a [Side],
+    pub(super) cols: &'a [Side],
+    /// They are the same samples.
+    pub(super) symmetric: bool,
+}
+
+/// The kernels of one family, before it is built.
+struct Plan {
+    side: usize,
+    members: Vec<usize>,
+    /// Scales rows and columns, so it stays alone.
+    alone: bool,
+}
+
+/// Builds the Gram of `kernels`. With `fit` the statistics of their normalisations are measured and kept in
+/// them; without, those they have are used. Returns warnings too.
+pub(super) fn build(
+    kernels: &mut [Kernel],
+    sides: Sides<'_>,
+    memory: u64,
+    fit: bool,
+    observer: &dyn Observer,
+) -> Result<(Gram, Vec<String>)> {
+    let n_rows = sides.rows.first().map_or(0, |s| s.operand.len());
+    let n_cols = sides.cols.first().map_or(0, |s| s.operand.len());
+    let mut warnings = Vec::new();
+    let plans = plan(kernels, sides.cols);
+    let mut budget = Budget::new(kernels, &plans, &sides, memory)?;
+    let mut families: Vec<Arc<Family>> = Vec::new();
+    for plan in plans {
+        let mut family = raw_family(kernels, &plan, &sides, n_cols, &mut budget, observer)?;
+        normalize(&mut family, kernels, fit, &mut warnings)?;
+        families.push(Arc::new(family));
+    }
+    let all = |n: usize| Index::All(n);
+    for m in 0..kernels.len() {
+        let (names, product) = match &kernels[m].spec.kind {
+            Kind::Product { of } => (of, true),
+            Kind::Sum { of } => (of, false),
+            _ => continue,
+        };
+        let of = Gram {
+            families: families.clone(),
+            n_kernels: kernels.len(),
+            rows: all(n_rows),
+            cols: all(n_cols),
+            symmetric: sides.symmetric,
+        };
+        let parts: Vec<usize> = names
+            .iter()
+            .filter_map(|name| kernels.iter().position(|k| k.name == *name))
+            .collect();
+        let mut family = composite(m, of, parts, product, n_rows, n_cols, &mut budget);
+        normalize(&mut family, kernels, fit, &mut warnings)?;
+        families.push(Arc::new(family));
+    }
+    let gram = Gram {
+        families,
+        n_kernels: kernels.len(),
+        rows: all(n_rows),
+        cols: all(n_cols),
+        symmetric: sides.symmetric,
+    };
+    Ok((gram, warnings))
+}
+
+/// Kernels over the same statistic go together.
+fn plan(kernels: &[Kernel], sides: &[Side]) -> Vec<Plan> {
+    let mut plans: Vec<Plan> = Vec::new();
+    for (m, kernel) in kernels.iter().enumerate() {
+        let Some((statistic, _)) = kernel.parts() else {
+            continue;
+        };
+        let Some(side) = sides.iter().position(|s| s.is(kernel.view(), statistic)) else {
+            continue;
+        };
+        let alone = kernel.needs_factors();
+        match plans.iter_mut().find(|p| p.side == side && !p.alone && !alone) {
+            Some(plan) => plan.members.push(m),
+            None => plans.push(Plan {
+                side,
+                members: vec![m],
+                alone,
+            }),
+        }
+    }
+    plans
+}
+
+/// What is left of the memory.
+struct Budget {
+    left: u64,
+    /// Share of each family that is not stored, for its row cache.
+    cache_share: u64,
+}
+
+impl Budget {
+    /// Refuses what cannot work before any work is done.
+    fn new(kernels: &[Kernel], plans: &[Plan], sides: &Sides<'_>, memory: u64) -> Result<Budget> {
+        let n = sides.cols.first().map_or(0, |s| s.operand.len()) as u64;
+        let tables: u64 = plans
+            .iter()
+            .map(|p| {
+                let profiles = profiles(kernels, &p.members);
+                let (_, high) = sides.rows[p.side].operand.range(&sides.cols[p.side].operand);
+                Basis::bytes(&profiles, high) as u64
+            })
+            .sum();
+        let operands: u64 = sides.rows.iter().map(|s| s.operand.bytes() as u64).sum();
+        // Blocks of rows in the hands of the threads: the statistic, its combination in f64, and in f32.
+        let threads = rayon::current_num_threads() as u64;
+        let working = threads * block_rows(n as usize) as u64 * n * 16;
+        let needed = tables + operands + working;
+        // A Gram between new samples and training samples stores nothing and is not bounded here.
+        if !sides.symmetric {
+            return Ok(Budget {
+                left: 0,
+                cache_share: 0,
+            });
+        }
+        let left = memory.checked_sub(needed).ok_or_else(|| Error::Memory {
+            what: format!("computing {} kernels of {n} samples", kernels.len()),
+            needed,
+            available: memory,
+            remedy: "allow more memory, or give fewer samples or kernels".into(),
+        })?;
+        Ok(Budget {
+            left,
+            cache_share: left / (plans.len() as u64).max(1),
+        })
+    }
+
+    /// Takes the bytes if they are there.
+    fn take(&mut self, bytes: u64) -> bool {
+        match self.left.checked_sub(bytes) {
+            Some(left) => {
+                self.left = left;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// A row cache for n columns from this family's share.
+    fn cache(&mut self, n_cols: usize) -> RowCache {
+        let bytes = self.cache_share.min(self.left);
+        self.left -= bytes;
+        // A row costs its values and a little bookkeeping.
+        RowCache::new((bytes / (4 * n_cols as u64 + 128)) as usize)
+    }
+}
+
+fn profiles(kernels: &[Kernel], members: &[usize]) -> Vec<(Profile, f64)> {
+    members
+        .iter()
+        .filter_map(|&m| kernels[m].parts())
+        .map(|(_, profile)| (profile, 1.0))
+        .collect()
+}
+
+/// A family before normalisation.
+fn raw_family(
+    kernels: &[Kernel],
+    plan: &Plan,
+    sides: &Sides<'_>,
+    n_cols: usize,
+    budget: &mut Budget,
+    observer: &dyn Observer,
+) -> Result<Family> {
+    let right = &sides.cols[plan.side];
+    let left = sides
+        .rows
+        .iter()
+        .find(|s| s.is(&right.view, right.statistic))
+        .unwrap_or(right);
+    let (low, high) = left.operand.range(&right.operand);
+    let n_rows = left.operand.len();
+    let source = match left.operand.given() {
+        Some(matrix) => Source::Given(matrix.clone()),
+        None if sides.symmetric && budget.take(4 * n_rows as u64 * n_cols as u64) => {
+            Source::Stored(symmetric::statistic(&left.operand, observer)?)
+        }
+        None => Source::OnTheFly {
+            left: left.operand.clone(),
+            right: right.operand.clone(),
+            cache: Mutex::new(if sides.symmetric {
+                budget.cache(n_cols)
+            } else {
+                RowCache::new(0)
+            }),
+        },
+    };
+    let diagonal = match &source {
+        Source::Stored(values) => (0..n_rows).map(|i| values[i * n_cols + i]).collect(),
+        _ => (0..n_rows).filter_map(|i| left.operand.diagonal(i)).collect(),
+    };
+    let profiles = profiles(kernels, &plan.members);
+    Ok(Family {
+        members: plan.members.clone(),
+        source,
+        map: Map::new(&profiles, low, high),
+        profiles,
+        n_rows,
+        n_cols,
+        diagonal,
+        factors: None,
+        centring: None,
+    })
+}
+
+/// A product or sum of kernels as a family of one.
+fn composite(
+    m: usize,
+    of: Gram,
+    kernels: Vec<usize>,
+    product: bool,
+    n_rows: usize,
+    n_cols: usize,
+    budget: &mut Budget,
+) -> Family {
+    let diagonals: Vec<Vec<f64>> = kernels.iter().map(|&k| of.self_values(k)).collect();
+    let diagonal = if diagonals.iter().any(Vec::is_empty) {
+        Vec::new()
+    } else {
+        (0..n_rows)
+            .map(|i| {
+                let values = diagonals.iter().map(|d| d[i]);
+                if product { values.product::<f64>() as f32 } else { values.sum::<f64>() as f32 }
+            })
+            .collect()
+    };
+    let source = if of.symmetric && budget.take(4 * n_rows as u64 * n_cols as u64) {
+        let mut values = vec![0.0; n_rows * n_cols];
+        let block = block_rows(n_cols);
+        values
+            .par_chunks_mut(block * n_cols)
+            .enumerate()
+            .for_each(|(b, out)| {
+                let rows: Vec<usize> = (b * block..(b * block + block).min(n_rows)).collect();
+                out.copy_from_slice(&composite_rows(&of, &kernels, product, &rows));
+            });
+        Source::Stored(values)
+    } else {
+        Source::Composite {
+            of,
+            kernels,
+            product,
+        }
+    };
+    Family {
+        members: vec![m],
+        source,
+        map: Map::Scaled(1.0),
+        profiles: vec![(Profile::Identity, 1.0)],
+        n_rows,
+        n_cols,
+        diagonal,
+        factors: None,
+        centring: None,
+    }
+}
+
+/// Applies the normalisations of a family's kernels, measuring their statistics first if `fit`.
+fn normalize(
+    family: &mut Family,
+    kernels: &mut [Kernel],
+    fit: bool,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    let asked = |kernels: &[Kernel], wanted: &[Normalize]| {
+        family.members.iter().any(|&m| wanted.contains(&kernels[m].spec.normalize))
+    };
+    if fit && asked(kernels, &[Normalize::Trace, Normalize::Multiplicative]) {
+        measure_factors(family, kernels, warnings);
+    }
+    let factors: Vec<f64> = family
+        .members
+        .iter()
+        .map(|&m| match kernels[m].normalizer {
+            Normalizer::Factor(f) => f,
+            _ => 1.0,
+        })
+        .collect();
+    let alone = family.members.len() == 1 && kernels[family.members[0]].needs_factors();
+    let centred = asked(kernels, &[Normalize::Center]);
+    family.scale(&factors);
+    if alone {
+        spherical(family, &mut kernels[family.members[0]], fit, warnings)?;
+    }
+    if centred {
+        centre(family, kernels, fit);
+    }
+    Ok(())
+}
+
+/// The factors of trace and multiplicative normalisation.
+fn measure_factors(family: &Family, kernels: &mut [Kernel], warnings: &mut Vec<String>) {
+    let n = family.diagonal.len();
+    let samples: Vec<usize> = (0..n).collect();
+    let means = family_forms(family, &samples, &vec![1.0 / n as f64; n], 1);
+    for (c, &m) in family.members.iter().enumerate() {
+        let trace = family.self_values(c).sum::<f64>() / n as f64;
+        let size = match kernels[m].spec.normalize {
+            Normalize::Trace => trace,
+            Normalize::Multiplicative => trace - means[c],
+            _ => continue,
+        };
+        // Below round-off of the diagonal the samples do not differ: there is nothing to scale.
+        if size > 1e-7 * trace.abs() && size.is_finite() {
+            kernels[m].normalizer = Normalizer::Factor(1.0 / size);
+        } else {
+            warnings.push(format!(
+                "kernel '{}' does not vary over the samples (its normaliser is {size:.1e}): it is left as it is",
+                kernels[m].name
+            ));
+        }
+    }
+}
+
+/// Factors 1/√k(x,x) for rows and columns.
+fn spherical(
+    family: &mut Family,
+    kernel: &mut Kernel,
+    fit: bool,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    if family.diagonal.is_empty() {
+        return Err(Error::input(
+            format!("kernel '{}'", kernel.name),
+            "spherical normalisation needs k(x, x) of the new samples, which a given matrix does not hold",
+            "normalise the matrices before they are given, for training and for prediction",
+        ));
+    }
+    let inverse_roots: Vec<f64> = family
+        .self_values(0)
+        .map(|k| if k > 0.0 { 1.0 / k.sqrt() } else { 0.0 })
+        .collect();
+    let blank = inverse_roots.iter().filter(|&&f| f == 0.0).count();
+    if blank > 0 {
+        warnings.push(format!(
+            "kernel '{}': {blank} samples have k(x, x) = 0; spherical normalisation leaves their rows zero",
+            kernel.name
+        ));
+    }
+    if fit {
+        kernel.normalizer = Normalizer::Spherical {
+            factors: inverse_roots.clone(),
+        };
+    }
+    let cols = match &kernel.normalizer {
+        Normalizer::Spherical { factors } => factors.clone(),
+        _ => vec![1.0; family.n_cols],
+    };
+    family.factors = Some((Arc::new(inverse_roots), Arc::new(cols)));
+    Ok(())
+}
+
+/// Row means of the members that are to be centred.
+fn centre(family: &mut Family, kernels: &mut [Kernel], fit: bool) {
+    let width = family.members.len();
+    let wanted: Vec<bool> = family
+        .members
+        .iter()
+        .map(|&m| kernels[m].spec.normalize == Normalize::Center)
+        .collect();
+    let row_means = Arc::new(row_means(family, &wanted));
+    let (col_means, grand) = if fit {
+        let n = family.n_cols;
+        let grand: Vec<f64> = (0..width)
+            .map(|c| row_means.iter().skip(c).step_by(width).sum::<f64>() / n as f64)
+            .collect();
+        for (c, &m) in family.members.iter().enumerate().filter(|(c, _)| wanted[*c]) {
+            kernels[m].normalizer = Normalizer::Center {
+                row_means: row_means.iter().skip(c).step_by(width).copied().collect(),
+                grand_mean: grand[c],
+            };
+        }
+        (row_means.clone(), grand)
+    } else {
+        let mut means = vec![0.0; family.n_cols * width];
+        let mut grand = vec![0.0; width];
+        for (c, &m) in family.members.iter().enumerate() {
+            if let Normalizer::Center {
+                row_means,
+                grand_mean,
+            } = &kernels[m].normalizer
+            {
+                grand[c] = *grand_mean;
+                for (j, mean) in row_means.iter().enumerate() {
+                    means[j * width + c] = *mean;
+                }
+            }
+        }
+        (Arc::new(means), grand)
+    };
+    family.centring = Some(Centring {
+        row_means,
+        col_means,
+        grand,
+    });
+}
+
+/// (1/n) Σ_j k_m(x_i, x_j) over the columns, row after row, one number per member; 0 where not wanted.
+fn row_means(family: &Family, wanted: &[bool]) -> Vec<f64> {
+    let n_rows = family.n_rows;
+    let width = wanted.len();
+    let cols: Vec<usize> = (0..family.n_cols).collect();
+    let weights = vec![1.0 / family.n_cols as f64; family.n_cols];
+    let mut means = vec![0.0; n_rows * width];
+    let block = family.block_rows();
+    means
+        .par_chunks_mut(block * width)
+        .enumerate()
+        .for_each(|(b, out)| {
+            let rows: Vec<usize> = (b * block..b * block + out.len() / width).collect();
+            let mut scorer = RowScorer::new(family);
+            family.for_rows(&rows, |r, t| {
+                let scores = scorer.scores(t, &cols, &weights);
+                for (c, wanted) in wanted.iter().enumerate() {
+                    if *wanted {
+                        out[r * width + c] = scores[c];
+                    }
+                }
+            });
+        });
+    means
+}

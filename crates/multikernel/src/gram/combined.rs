@@ -1,0 +1,330 @@
+//! The combined kernel Σ_m β_m K_m of a Gram for fixed weights.
+
+use super::family::{CACHED_ROWS, Family, Map};
+use super::grid::Table;
+use super::{Coefficients, Gram};
+use rayon::prelude::*;
+
+/// Columns summed in f64 at a time: a tile stays in the first cache.
+const TILE: usize = 512;
+/// Rows per task in products.
+const ROWS: usize = 32;
+
+/// A family's share of the combination.
+#[derive(Debug)]
+enum Part<'g> {
+    Scaled(&'g Family, f64),
+    Table(&'g Family, Table),
+}
+
+/// Σ_m β_m K_m between the row samples and the column samples of a [`Gram`].
+#[derive(Debug)]
+pub struct Combined<'g> {
+    gram: &'g Gram,
+    parts: Vec<Part<'g>>,
+    /// Centring: subtracted from row i and from column j, and added everywhere. Numbered as the families number.
+    shifts: Option<(Vec<f64>, Vec<f64>, f64)>,
+    error_bound: f64,
+}
+
+impl<'g> Combined<'g> {
+    pub(super) fn new(gram: &'g Gram, beta: &[f64]) -> Self {
+        assert_eq!(beta.len(), gram.n_kernels, "one weight per kernel");
+        let mut parts = Vec::new();
+        let mut error_bound = 0.0;
+        let mut shifts: Option<(Vec<f64>, Vec<f64>, f64)> = None;
+        for family in gram.families.iter() {
+            let beta: Vec<f64> = family.members.iter().map(|&m| beta[m]).collect();
+            if beta.iter().all(|&b| b == 0.0) {
+                continue;
+            }
+            parts.push(match &family.map {
+                Map::Scaled(factor) => Part::Scaled(family, beta[0] * factor),
+                Map::Table(basis) => {
+                    let worst = family.factors.as_ref().map_or(1.0, |(rows, cols)| {
+                        let largest = |f: &[f64]| f.iter().fold(0.0f64, |m, &v| m.max(v));
+                        largest(rows) * largest(cols)
+                    });
+                    error_bound += worst
+                        * beta
+                            .iter()
+                            .zip(basis.bounds())
+                            .map(|(b, e)| b.abs() * e.0)
+                            .sum::<f64>();
+                    Part::Table(family, basis.combine(&beta))
+                }
+            });
+            if let Some(centring) = &family.centring {
+                let mix = |means: &[f64]| -> Vec<f64> {
+                    means
+                        .par_chunks(beta.len())
+                        .map(|row| row.iter().zip(&beta).map(|(r, b)| r * b).sum())
+                        .collect()
+                };
+                let rows = mix(&centring.row_means);
+                let cols = mix(&centring.col_means);
+                let grand: f64 = centring.grand.iter().zip(&beta).map(|(c, b)| c * b).sum();
+                match &mut shifts {
+                    None => shifts = Some((rows, cols, grand)),
+                    Some((r, c, g)) => {
+                        r.iter_mut().zip(rows).for_each(|(a, b)| *a += b);
+                        c.iter_mut().zip(cols).for_each(|(a, b)| *a += b);
+                        *g += grand;
+                    }
+                }
+            }
+        }
+        Combined {
+            gram,
+            parts,
+            shifts,
+            error_bound,
+        }
+    }
+
+    /// How far a value may be from Σ β_m φ_m(t) of the stored statistic, before it is rounded to f32.
+    pub fn error_bound(&self) -> f64 {
+        self.error_bound
+    }
+
+    /// Combined rows, row after row into `out`. Many rows are spread over the threads, a few are not.
+    ///
+    /// # Panics
+    /// If `out` is not as long as the rows asked for.
+    pub fn rows(&self, rows: &[usize], out: &mut [f32]) {
+        let n = self.gram.n_cols();
+        assert_eq!(out.len(), rows.len() * n);
+        let block = self.block_rows();
+        // A few cheap rows are done before other threads would have woken up.
+        if rows.len() <= CACHED_ROWS {
+            self.rows_on_this_thread(rows, out);
+        } else {
+            out.par_chunks_mut(block * n)
+                .zip(rows.par_chunks(block))
+                .for_each(|(out, rows)| self.rows_on_this_thread(rows, out));
+        }
+    }
+
+    /// The whole combined matrix, row after row.
+    pub fn matrix(&self) -> Vec<f32> {
+        let rows: Vec<usize> = (0..self.gram.n_rows()).collect();
+        let mut out = vec![0.0; rows.len() * self.gram.n_cols()];
+        self.rows(&rows, &mut out);
+        out
+    }
+
+    /// The diagonal of a training Gram.
+    ///
+    /// # Panics
+    /// If rows and columns are different samples.
+    pub fn diagonal(&self) -> Vec<f64> {
+        assert!(self.gram.symmetric);
+        (0..self.gram.n_rows())
+            .map(|i| {
+                let i = self.gram.rows.get(i);
+                let mut sum = 0.0;
+                for part in &self.parts {
+                    let (family, value) = match part {
+                        Part::Scaled(family, factor) => {
+                            (family, factor * f64::from(family.diagonal[i]))
+                        }
+                        Part::Table(family, table) => (family, table.at(family.diagonal[i])),
+                    };
+                    let factor = family.factors.as_ref().map_or(1.0, |f| f.0[i] * f.1[i]);
+                    sum += factor * value;
+                }
+                match &self.shifts {
+                    None => sum,
+                    Some((rows, cols, grand)) => sum - rows[i] - cols[i] + grand,
+                }
+            })
+            .collect()
+    }
+
+    /// K_β A: `outputs` numbers for each row sample.
+    ///
+    /// # Panics
+    /// If there is not one row of coefficients per column sample.
+    pub fn product(&self, a: Coefficients<'_>) -> Vec<f64> {
+        let rows: Vec<usize> = (0..self.gram.n_rows()).collect();
+        self.product_rows(&rows, a)
+    }
+
+    /// (K_β A)_i for the rows named.
+    ///
+    /// # Panics
+    /// If there is not one row of coefficients per column sample.
+    pub fn product_rows(&self, rows: &[usize], a: Coefficients<'_>) -> Vec<f64> {
+        assert_eq!(a.len(), self.gram.n_cols());
+        let support = a.support();
+        let few = support.len() < a.len() - a.len() / 4;
+        if few {
+            let values: Vec<f64> = support.iter().flat_map(|&j| a.row(j)).copied().collect();
+            let all: Vec<usize> = (0..self.gram.n_rows()).collect();
+            let gram = self.gram.block(&all, &support);
+            return self
+                .on(&gram)
+                .dense_product(rows, Coefficients::new(&values, a.outputs()));
+        }
+        self.dense_product(rows, a)
+    }
+
+    /// The same combination on other samples of the same families.
+    fn on<'a>(&'a self, gram: &'a Gram) -> View<'a> {
+        View { of: self, gram }
+    }
+
+    fn dense_product(&self, rows: &[usize], a: Coefficients<'_>) -> Vec<f64> {
+        self.on(self.gram).dense_product(rows, a)
+    }
+
+    pub(super) fn rows_on_this_thread(&self, rows: &[usize], out: &mut [f32]) {
+        self.on(self.gram).rows_here(rows, out);
+    }
+
+    fn block_rows(&self) -> usize {
+        self.parts
+            .iter()
+            .map(|part| part.family().block_rows())
+            .max()
+            .unwrap_or(ROWS)
+    }
+}
+
+impl<'g> Part<'g> {
+    fn family(&self) -> &'g Family {
+        match self {
+            Part::Scaled(family, _) | Part::Table(family, _) => family,
+        }
+    }
+}
+
+/// A combination seen on some rows and columns.
+struct View<'a> {
+    of: &'a Combined<'a>,
+    gram: &'a Gram,
+}
+
+impl View<'_> {
+    fn dense_product(&self, rows: &[usize], a: Coefficients<'_>) -> Vec<f64> {
+        let k = a.outputs();
+        let n = self.gram.n_cols();
+        let block = self.of.block_rows();
+        let mut out = vec![0.0; rows.len() * k];
+        if a.len() == 0 {
+            return out;
+        }
+        out.par_chunks_mut(block * k)
+            .zip(rows.par_chunks(block))
+            .for_each(|(out, rows)| {
+                let mut values = vec![0.0f32; rows.len() * n];
+                self.rows_here(rows, &mut values);
+                for (out, values) in out.chunks_mut(k).zip(values.chunks(n)) {
+                    if k == 1 {
+                        out[0] = mixed_dot(values, a.values);
+                    } else {
+                        for (v, a) in values.iter().zip(a.values.chunks(k)) {
+                            let v = f64::from(*v);
+                            for (o, a) in out.iter_mut().zip(a) {
+                                *o += v * a;
+                            }
+                        }
+                    }
+                }
+            });
+        out
+    }
+
+    /// Combined rows on this thread.
+    fn rows_here(&self, rows: &[usize], out: &mut [f32]) {
+        let n = self.gram.n_cols();
+        let samples: Vec<usize> = rows.iter().map(|&i| self.gram.rows.get(i)).collect();
+        // One part needs no sum over parts: straight into the result.
+        if let ([part], None) = (&self.of.parts[..], &self.of.shifts) {
+            part.family().for_rows(&samples, |r, t| {
+                let out = &mut out[r * n..(r + 1) * n];
+                let mut sums = [0.0f64; TILE];
+                for (tile, out) in out.chunks_mut(TILE).enumerate() {
+                    let sums = &mut sums[..out.len()];
+                    sums.fill(0.0);
+                    self.add(part, samples[r], t, tile * TILE, sums);
+                    round(sums, out);
+                }
+            });
+            return;
+        }
+        let mut sums = vec![0.0f64; rows.len() * n];
+        for part in &self.of.parts {
+            part.family().for_rows(&samples, |r, t| {
+                self.add(part, samples[r], t, 0, &mut sums[r * n..(r + 1) * n]);
+            });
+        }
+        if let Some((row_means, col_means, grand)) = &self.of.shifts {
+            for (sums, &i) in sums.chunks_mut(n).zip(&samples) {
+                for (j, sum) in sums.iter_mut().enumerate() {
+                    *sum += grand - row_means[i] - col_means[self.gram.cols.get(j)];
+                }
+            }
+        }
+        round(&sums, out);
+    }
+
+    /// Adds a part's values of sample i with columns `from..` to `sums`; `t` is the statistic's whole row.
+    fn add(&self, part: &Part<'_>, i: usize, t: &[f32], from: usize, sums: &mut [f64]) {
+        let factors = part.family().factors.as_ref();
+        match (&self.gram.cols, factors) {
+            (super::Index::All(_), None) => {
+                let t = &t[from..from + sums.len()];
+                match part {
+                    Part::Scaled(_, factor) => scaled(t, *factor, sums),
+                    Part::Table(_, table) => looked_up(t, table, sums),
+                }
+            }
+            (cols, _) => {
+                for (j, sum) in sums.iter_mut().enumerate() {
+                    let j = cols.get(from + j);
+                    let value = match part {
+                        Part::Scaled(_, factor) => factor * f64::from(t[j]),
+                        Part::Table(_, table) => table.at(t[j]),
+                    };
+                    *sum += factors.map_or(1.0, |f| f.0[i] * f.1[j]) * value;
+                }
+            }
+        }
+    }
+}
+
+fn scaled(t: &[f32], factor: f64, sums: &mut [f64]) {
+    for (sum, t) in sums.iter_mut().zip(t) {
+        *sum += factor * f64::from(*t);
+    }
+}
+
+fn looked_up(t: &[f32], table: &Table, sums: &mut [f64]) {
+    for (sum, t) in sums.iter_mut().zip(t) {
+        *sum += table.at(*t);
+    }
+}
+
+fn round(sums: &[f64], out: &mut [f32]) {
+    for (out, sum) in out.iter_mut().zip(sums) {
+        *out = *sum as f32;
+    }
+}
+
+fn mixed_dot(values: &[f32], a: &[f64]) -> f64 {
+    let mut lanes = [0.0f64; 8];
+    let (vc, ac) = (values.chunks_exact(8), a.chunks_exact(8));
+    let rest: f64 = vc
+        .remainder()
+        .iter()
+        .zip(ac.remainder())
+        .map(|(v, a)| f64::from(*v) * a)
+        .sum();
+    for (v, a) in vc.zip(ac) {
+        for k in 0..8 {
+            lanes[k] += f64::from(v[k]) * a[k];
+        }
+    }
+    lanes.iter().sum::<f64>() + rest
+}

@@ -1,0 +1,278 @@
+//! A family: the kernels over one statistic, and where the rows of that statistic come from.
+
+use super::Gram;
+use super::grid::Basis;
+use crate::data::Pairwise;
+use crate::kernel::Profile;
+use crate::kernel::statistic::Operand;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+
+/// Requests of at most so many rows go through the row cache.
+pub(super) const CACHED_ROWS: usize = 4;
+
+/// Where the rows of a statistic come from.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// All of it in memory, row after row.
+    Stored(Vec<f32>),
+    /// A given matrix, in memory or mapped from a file.
+    Given(Pairwise),
+    /// Computed when asked for, with a bounded cache of rows.
+    OnTheFly {
+        left: Arc<Operand>,
+        right: Arc<Operand>,
+        cache: Mutex<RowCache>,
+    },
+    /// The product or sum of other kernels, computed when asked for.
+    Composite {
+        of: Gram,
+        kernels: Vec<usize>,
+        product: bool,
+    },
+}
+
+/// How kernel values follow from the statistic.
+#[derive(Debug)]
+pub(super) enum Map {
+    /// One kernel that is a multiple of the statistic.
+    Scaled(f64),
+    /// Any number of profiles, tabulated.
+    Table(Basis),
+}
+
+/// K̃ = K − r̄ 1ᵀ − 1 r̄'ᵀ + c, member by member (zeros where a member is not centred).
+#[derive(Debug, Clone)]
+pub(super) struct Centring {
+    /// Mean of each row over the training samples, row after row, one number per member.
+    pub(super) row_means: Arc<Vec<f64>>,
+    /// The same for the columns.
+    pub(super) col_means: Arc<Vec<f64>>,
+    /// Mean over all pairs of training samples, per member.
+    pub(super) grand: Vec<f64>,
+}
+
+#[derive(Debug)]
+pub(super) struct Family {
+    /// Numbers of its kernels.
+    pub(super) members: Vec<usize>,
+    pub(super) source: Source,
+    /// The members' profiles and their factors.
+    pub(super) profiles: Vec<(Profile, f64)>,
+    pub(super) map: Map,
+    pub(super) n_rows: usize,
+    pub(super) n_cols: usize,
+    /// t(x_i, x_i) of the row samples; empty where it is not known.
+    pub(super) diagonal: Vec<f32>,
+    /// Factors of rows and columns (spherical normalisation of a family of one).
+    pub(super) factors: Option<(Arc<Vec<f64>>, Arc<Vec<f64>>)>,
+    pub(super) centring: Option<Centring>,
+}
+
+impl Map {
+    /// The map for these profiles over t ∈ [low, high].
+    pub(super) fn new(profiles: &[(Profile, f64)], low: f64, high: f64) -> Map {
+        match profiles {
+            [(Profile::Identity, factor)] => Map::Scaled(*factor),
+            _ => Map::Table(Basis::new(profiles, low, high)),
+        }
+    }
+}
+
+impl Family {
+    /// Multiplies every member by its factor.
+    pub(super) fn scale(&mut self, factors: &[f64]) {
+        for (profile, f) in self.profiles.iter_mut().zip(factors) {
+            profile.1 *= f;
+        }
+        match &mut self.map {
+            Map::Scaled(factor) => *factor *= factors[0],
+            Map::Table(basis) => basis.scale(factors),
+        }
+    }
+
+    /// k(x_i, x_i) of the row samples under member c, as normalised so far; none where it is not known.
+    pub(super) fn self_values(&self, c: usize) -> impl Iterator<Item = f64> {
+        let (profile, factor) = self.profiles[c];
+        self.diagonal.iter().enumerate().map(move |(i, &t)| {
+            let root = self.factors.as_ref().map_or(1.0, |f| f.0[i]);
+            let value = factor * root * root * profile.value(f64::from(t));
+            match &self.centring {
+                None => value,
+                Some(centring) => {
+                    let mean = centring.row_means[i * self.members.len() + c];
+                    value - 2.0 * mean + centring.grand[c]
+                }
+            }
+        })
+    }
+
+    /// Hands the statistic's rows to `take`, in the order asked: position in `rows`, values.
+    pub(super) fn for_rows(&self, rows: &[usize], mut take: impl FnMut(usize, &[f32])) {
+        match &self.source {
+            Source::Stored(values) => {
+                for (k, &i) in rows.iter().enumerate() {
+                    take(k, &values[i * self.n_cols..(i + 1) * self.n_cols]);
+                }
+            }
+            Source::Given(matrix) => {
+                for (k, &i) in rows.iter().enumerate() {
+                    take(k, matrix.row(i));
+                }
+            }
+            // A pass over many rows leaves the cache alone: its order would depend on the threads, and so would
+            // the shapes of later blocks and the last bits of their products.
+            Source::OnTheFly { left, right, .. } if rows.len() > CACHED_ROWS => {
+                let mut fresh = vec![0.0; rows.len() * self.n_cols];
+                left.block(rows, right, 0..self.n_cols, &mut fresh);
+                for (k, row) in fresh.chunks(self.n_cols).enumerate() {
+                    take(k, row);
+                }
+            }
+            Source::OnTheFly { left, right, cache } => {
+                let known = lock(cache).find(rows);
+                let missing: Vec<usize> = rows
+                    .iter()
+                    .zip(&known)
+                    .filter_map(|(&i, row)| row.is_none().then_some(i))
+                    .collect();
+                let mut fresh = vec![0.0; missing.len() * self.n_cols];
+                if !missing.is_empty() {
+                    left.block(&missing, right, 0..self.n_cols, &mut fresh);
+                }
+                let mut next = 0;
+                for (k, row) in known.iter().enumerate() {
+                    match row {
+                        Some(row) => take(k, row),
+                        None => {
+                            take(k, &fresh[next * self.n_cols..(next + 1) * self.n_cols]);
+                            next += 1;
+                        }
+                    }
+                }
+                lock(cache).insert(&missing, &fresh, self.n_cols);
+            }
+            Source::Composite {
+                of,
+                kernels,
+                product,
+            } => {
+                let values = composite_rows(of, kernels, *product, rows);
+                for (k, row) in values.chunks(self.n_cols).enumerate() {
+                    take(k, row);
+                }
+            }
+        }
+    }
+
+    /// Rows that are best asked for together.
+    pub(super) fn block_rows(&self) -> usize {
+        match &self.source {
+            // Enough rows that a block is a matrix product, few enough that it stays in a cache.
+            Source::OnTheFly { .. } | Source::Composite { .. } => block_rows(self.n_cols),
+            _ => 16,
+        }
+    }
+}
+
+/// Rows of the product or sum of some kernels.
+pub(super) fn composite_rows(of: &Gram, kernels: &[usize], product: bool, rows: &[usize]) -> Vec<f32> {
+    let mut values = vec![f32::from(u8::from(product)); rows.len() * of.n_cols()];
+    let mut factor = vec![0.0; values.len()];
+    for &m in kernels {
+        of.kernel(m).rows_on_this_thread(rows, &mut factor);
+        for (v, f) in values.iter_mut().zip(&factor) {
+            *v = if product { *v * f } else { *v + f };
+        }
+    }
+    values
+}
+
+/// Rows of a block on the fly of n columns.
+pub(super) fn block_rows(n_cols: usize) -> usize {
+    const BYTES: usize = 4 << 20;
+    (BYTES / (4 * n_cols.max(1))).clamp(8, 256)
+}
+
+/// Rows of a statistic, bounded in number; the one used longest ago goes first.
+#[derive(Debug)]
+pub(super) struct RowCache {
+    capacity: usize,
+    clock: u64,
+    rows: HashMap<usize, (u64, Arc<[f32]>)>,
+    by_age: BTreeMap<u64, usize>,
+}
+
+impl RowCache {
+    pub(super) fn new(capacity: usize) -> Self {
+        RowCache {
+            capacity,
+            clock: 0,
+            rows: HashMap::new(),
+            by_age: BTreeMap::new(),
+        }
+    }
+
+    fn find(&mut self, rows: &[usize]) -> Vec<Option<Arc<[f32]>>> {
+        if self.rows.is_empty() {
+            return vec![None; rows.len()];
+        }
+        rows.iter()
+            .map(|i| {
+                let (age, row) = self.rows.get_mut(i)?;
+                self.by_age.remove(age);
+                self.clock += 1;
+                *age = self.clock;
+                self.by_age.insert(self.clock, *i);
+                Some(row.clone())
+            })
+            .collect()
+    }
+
+    fn insert(&mut self, rows: &[usize], values: &[f32], n_cols: usize) {
+        if rows.len() > self.capacity {
+            return;
+        }
+        for (k, &i) in rows.iter().enumerate() {
+            if self.rows.contains_key(&i) {
+                continue;
+            }
+            if self.rows.len() == self.capacity
+                && let Some((_, oldest)) = self.by_age.pop_first()
+            {
+                self.rows.remove(&oldest);
+            }
+            self.clock += 1;
+            self.by_age.insert(self.clock, i);
+            self.rows
+                .insert(i, (self.clock, values[k * n_cols..(k + 1) * n_cols].into()));
+        }
+    }
+}
+
+/// A poisoned cache is still a cache: rows are inserted whole.
+fn lock(cache: &Mutex<RowCache>) -> std::sync::MutexGuard<'_, RowCache> {
+    cache.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cache_forgets_what_was_used_longest_ago() {
+        let mut cache = RowCache::new(4);
+        for i in 0..4 {
+            cache.insert(&[i], &[i as f32, 0.5], 2);
+        }
+        assert!(cache.find(&[0])[0].is_some());
+        cache.insert(&[9], &[9.0, 0.5], 2);
+        let found = cache.find(&[0, 1, 2, 3, 9]);
+        let there: Vec<bool> = found.iter().map(Option::is_some).collect();
+        assert_eq!(there, [true, false, true, true, true]);
+        assert_eq!(found[4].as_deref(), Some(&[9.0, 0.5][..]));
+        cache.insert(&[20, 21, 22, 23, 24], &[0.0; 10], 2);
+        assert!(cache.find(&[20])[0].is_none(), "more than fits is not kept");
+        assert_eq!(cache.rows.len(), cache.by_age.len());
+    }
+}

@@ -1,0 +1,444 @@
+//! Tables over a statistic: many kernels of one family at the price of one.
+//!
+//! The problem. A family has M profiles φ_m over one number t per pair. Wanted, without touching M anywhere in
+//! a loop over pairs:
+//!   (a) Σ_m β_m φ_m(t) for every pair, and (b) Σ_pairs w φ_m(t) for every m.
+//!
+//! The way. u = t + shift lies in [u0, u1], u0 > 0. Each octave of u is cut into 8 cells of equal width, so the
+//! cell's number is the exponent and the first three bits of the fraction of the float u, and the place inside
+//! the cell, x ∈ [−½, ½), is made of the remaining bits: no logarithm is taken. In a cell φ_m is replaced by
+//! the polynomial of degree 7 through its values at 8 Chebyshev nodes. Everything is linear in those node values
+//! Φ (nodes × M):
+//!   (a) combined node values Φβ give one polynomial per cell, tabulated further as cubics on 64 cells per octave;
+//!   (b) a histogram of the moments Σ w x^k (k = 0…7) per cell gives node weights h, and the sums are Φᵀh.
+//!
+//! Error. With cells of width H, degree d−1 through d Chebyshev nodes: |φ − p| ≤ 2 (H/4)^d/d! · max|φ^(d)|. For
+//! exp(−t/w), d = 8: below 1e-12; the cubics (d = 4, H an eighth): below 3e-10. [`Basis::bounds`] computes the
+//! bound per kernel from the profile's own derivatives.
+//!
+//! Cost. (a) about 20 operations per pair, (b) about 30; set-up (nodes × M) evaluations of φ; nodes is 64 per
+//! octave of the statistic's range.
+
+use crate::kernel::Profile;
+use rayon::prelude::*;
+
+/// Chebyshev nodes (and moments) per cell.
+pub(super) const NODES: usize = 8;
+/// Cells per octave are 2^CELL_BITS.
+const CELL_BITS: u32 = 3;
+/// Look-up cells per octave are 2^FINE_BITS.
+const FINE_BITS: u32 = 6;
+/// Look-up cells in a cell.
+const FINE_PER_CELL: usize = 1 << (FINE_BITS - CELL_BITS);
+const FRACTION_BITS: u32 = 52;
+const ONE_BITS: u64 = 0x3FF0_0000_0000_0000;
+const FRACTION_MASK: u64 = (1 << FRACTION_BITS) - 1;
+/// The round-off of an interpolated value is below so many units, by the size of the Lagrange coefficients.
+const ROUND: f64 = 1024.0;
+/// The widest range of u, in octaves: t below 2^−64 of the largest is told from 0 by no f32 statistic.
+const MAX_OCTAVES: i32 = 64;
+
+/// Where the cells lie.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Grid {
+    shift: f64,
+    /// Number of the first cell, counted from u = 0.
+    base: u64,
+    cells: usize,
+}
+
+impl Grid {
+    /// A grid for profiles that fall off like exp(−t/w), t ∈ [0, high]: fine near 0, where the narrowest bends.
+    fn exponential(narrowest: f64, high: f64) -> Grid {
+        let high = high.max(f64::MIN_POSITIVE);
+        let low = narrowest.clamp(high * 2f64.powi(-MAX_OCTAVES), high);
+        Grid::new(low, low, high + low)
+    }
+
+    /// A grid for polynomials on [low, high]: cells of equal width.
+    fn uniform(low: f64, high: f64) -> Grid {
+        let span = (high - low).max(1e-6 * high.abs().max(low.abs())).max(f64::MIN_POSITIVE);
+        Grid::new(span - low, span, 2.0 * span)
+    }
+
+    fn new(shift: f64, u0: f64, u1: f64) -> Grid {
+        let base = u0.to_bits() >> (FRACTION_BITS - CELL_BITS);
+        let last = u1.to_bits() >> (FRACTION_BITS - CELL_BITS);
+        Grid {
+            shift,
+            base,
+            cells: (last - base) as usize + 1,
+        }
+    }
+
+    /// u at the start of cell `c`.
+    fn start(&self, c: usize) -> f64 {
+        f64::from_bits((self.base + c as u64) << (FRACTION_BITS - CELL_BITS))
+    }
+
+    /// Cell of t and the place x ∈ [−½, ½) in it.
+    #[inline(always)]
+    fn place(&self, t: f32) -> (usize, f64) {
+        let bits = (f64::from(t) + self.shift).to_bits();
+        let cell = (bits >> (FRACTION_BITS - CELL_BITS)).wrapping_sub(self.base) as usize;
+        (cell, place_in_cell(bits, CELL_BITS))
+    }
+}
+
+/// The bits of u after the cell's number, as a number in [−½, ½).
+#[inline(always)]
+fn place_in_cell(bits: u64, cell_bits: u32) -> f64 {
+    f64::from_bits(((bits << cell_bits) & FRACTION_MASK) | ONE_BITS) - 1.5
+}
+
+/// Chebyshev nodes on [−½, ½].
+fn nodes<const D: usize>() -> [f64; D] {
+    std::array::from_fn(|j| {
+        -0.5 * ((2 * j + 1) as f64 * std::f64::consts::PI / (2 * D) as f64).cos()
+    })
+}
+
+/// Row j: the coefficients of the Lagrange polynomial that is 1 at node j.
+fn lagrange<const D: usize>() -> [[f64; D]; D] {
+    let x = nodes::<D>();
+    std::array::from_fn(|j| {
+        let mut c = [0.0; D];
+        c[0] = 1.0;
+        let mut degree = 0;
+        for i in (0..D).filter(|&i| i != j) {
+            // c ← c·(x − x_i)/(x_j − x_i)
+            for k in (0..=degree + 1).rev() {
+                let lower = if k > 0 { c[k - 1] } else { 0.0 };
+                let same = if k <= degree { c[k] } else { 0.0 };
+                c[k] = (lower - x[i] * same) / (x[j] - x[i]);
+            }
+            degree += 1;
+        }
+        c
+    })
+}
+
+/// The profiles of a family on the nodes of a grid.
+#[derive(Debug)]
+pub(super) struct Basis {
+    grid: Grid,
+    kernels: usize,
+    /// φ_m at every node, node after node.
+    values: Vec<f64>,
+    /// Per kernel: bounds of the error of a looked-up value and of a value under the histogram.
+    bounds: Vec<(f64, f64)>,
+    lagrange: [[f64; NODES]; NODES],
+}
+
+impl Basis {
+    /// Tabulates `profiles`, each times its factor, for t ∈ [low, high].
+    pub(super) fn new(profiles: &[(Profile, f64)], low: f64, high: f64) -> Basis {
+        let narrowest = profiles
+            .iter()
+            .filter_map(|(p, _)| match p {
+                Profile::Exp { width } => Some(*width),
+                _ => None,
+            })
+            .min_by(f64::total_cmp);
+        let grid = match narrowest {
+            Some(width) => Grid::exponential(width, high),
+            None => Grid::uniform(low, high),
+        };
+        let at = nodes::<NODES>();
+        let mut values = vec![0.0; grid.cells * NODES * profiles.len()];
+        if !profiles.is_empty() {
+            values
+                .par_chunks_mut(NODES * profiles.len())
+                .enumerate()
+                .for_each(|(c, cell)| {
+                    let (u0, u1) = (grid.start(c), grid.start(c + 1));
+                    for (row, x) in cell.chunks_mut(profiles.len()).zip(at) {
+                        let t = u0 - grid.shift + (x + 0.5) * (u1 - u0);
+                        for (v, (profile, factor)) in row.iter_mut().zip(profiles) {
+                            *v = factor * profile.value(t);
+                        }
+                    }
+                });
+        }
+        let bounds = profiles
+            .par_iter()
+            .map(|(profile, factor)| {
+                let mut worst = (0.0f64, 0.0f64);
+                for c in 0..grid.cells {
+                    let (u0, u1) = (grid.start(c), grid.start(c + 1));
+                    let width = u1 - u0;
+                    let (lo, hi) = (u0 - grid.shift, u1 - grid.shift);
+                    let bound = |d: u32, h: f64| {
+                        let factorial: f64 = (1..=d).map(f64::from).product();
+                        2.0 * (h / 4.0).powi(d as i32) / factorial
+                            * profile.derivative_bound(d, lo, hi)
+                    };
+                    let seventh = bound(NODES as u32, width);
+                    // The cubic interpolates the degree-7 polynomial, whose own error passes through with the
+                    // cubic's Lebesgue constant, below 2.
+                    let cubic = bound(4, width / FINE_PER_CELL as f64) + 3.0 * seventh;
+                    // Round-off: of u = t + shift, and of sums of products with the Lagrange coefficients.
+                    let round = f64::EPSILON
+                        * (u1 * profile.derivative_bound(1, lo, hi)
+                            + ROUND * profile.value(lo).abs().max(profile.value(hi).abs()));
+                    worst.0 = worst.0.max(cubic + round);
+                    worst.1 = worst.1.max(seventh + round);
+                }
+                (worst.0 * factor.abs(), worst.1 * factor.abs())
+            })
+            .collect();
+        Basis {
+            grid,
+            kernels: profiles.len(),
+            values,
+            bounds,
+            lagrange: lagrange(),
+        }
+    }
+
+    /// Bytes that a basis of these profiles takes at most for t up to `high`.
+    pub(super) fn bytes(profiles: &[(Profile, f64)], high: f64) -> usize {
+        let octaves = profiles
+            .iter()
+            .map(|(profile, _)| match profile {
+                Profile::Exp { width } => (high / width).log2().clamp(0.0, f64::from(MAX_OCTAVES)) as usize + 2,
+                _ => 2,
+            })
+            .max()
+            .unwrap_or(0);
+        octaves * (1 << CELL_BITS) * NODES * profiles.len() * size_of::<f64>()
+    }
+
+    /// Multiplies every kernel by its factor.
+    pub(super) fn scale(&mut self, factors: &[f64]) {
+        for row in self.values.chunks_mut(self.kernels) {
+            row.iter_mut().zip(factors).for_each(|(v, f)| *v *= f);
+        }
+        for (bound, f) in self.bounds.iter_mut().zip(factors) {
+            *bound = (bound.0 * f.abs(), bound.1 * f.abs());
+        }
+    }
+
+    /// Per kernel: how far a looked-up value (as f64) and a value under the histogram may be off.
+    pub(super) fn bounds(&self) -> &[(f64, f64)] {
+        &self.bounds
+    }
+
+    /// (a): the table of Σ_m β_m φ_m.
+    pub(super) fn combine(&self, beta: &[f64]) -> Table {
+        debug_assert_eq!(beta.len(), self.kernels);
+        let fine_nodes = nodes::<4>();
+        let fine_lagrange = lagrange::<4>();
+        let mut cells = vec![[0.0; 4]; self.grid.cells * FINE_PER_CELL];
+        cells
+            .par_chunks_mut(FINE_PER_CELL)
+            .zip(self.values.par_chunks(NODES * self.kernels))
+            .for_each(|(fine, values)| {
+                let mut c = [0.0; NODES];
+                for (row, basis) in values.chunks(self.kernels).zip(&self.lagrange) {
+                    let v = dot(row, beta);
+                    for (c, b) in c.iter_mut().zip(basis) {
+                        *c += v * b;
+                    }
+                }
+                for (s, out) in fine.iter_mut().enumerate() {
+                    for (x, basis) in fine_nodes.iter().zip(&fine_lagrange) {
+                        let x = (s as f64 + x + 0.5) / FINE_PER_CELL as f64 - 0.5;
+                        let v = c.iter().rev().fold(0.0, |sum, c| sum * x + c);
+                        for (o, b) in out.iter_mut().zip(basis) {
+                            *o += v * b;
+                        }
+                    }
+                }
+            });
+        Table {
+            shift: self.grid.shift,
+            base: self.grid.base << (FINE_BITS - CELL_BITS),
+            cells,
+        }
+    }
+
+    /// An empty histogram.
+    pub(super) fn histogram(&self) -> Histogram {
+        Histogram {
+            grid: self.grid,
+            moments: vec![[0.0; NODES]; self.grid.cells],
+        }
+    }
+
+    /// (b): Σ w φ_m(t) for every m, added to `out`, from a histogram of the pairs.
+    pub(super) fn sums(&self, histogram: &Histogram, out: &mut [f64]) {
+        debug_assert_eq!(out.len(), self.kernels);
+        for (moments, values) in histogram
+            .moments
+            .iter()
+            .zip(self.values.chunks(NODES * self.kernels))
+        {
+            if moments.iter().all(|&m| m == 0.0) {
+                continue;
+            }
+            for (row, basis) in values.chunks(self.kernels).zip(&self.lagrange) {
+                let h = dot(moments, basis);
+                for (o, v) in out.iter_mut().zip(row) {
+                    *o += h * v;
+                }
+            }
+        }
+    }
+}
+
+/// The combined kernel of a family as a function of its statistic.
+#[derive(Debug)]
+pub(super) struct Table {
+    shift: f64,
+    base: u64,
+    cells: Vec<[f64; 4]>,
+}
+
+impl Table {
+    /// The combined kernel at t.
+    #[inline(always)]
+    pub(super) fn at(&self, t: f32) -> f64 {
+        let bits = (f64::from(t) + self.shift).to_bits();
+        let cell = (bits >> (FRACTION_BITS - FINE_BITS)).wrapping_sub(self.base) as usize;
+        let x = place_in_cell(bits, FINE_BITS);
+        let c = &self.cells[cell.min(self.cells.len() - 1)];
+        c[0] + x * (c[1] + x * (c[2] + x * c[3]))
+    }
+}
+
+/// Moments of the statistic over weighted pairs, per cell.
+#[derive(Debug, Clone)]
+pub(super) struct Histogram {
+    grid: Grid,
+    moments: Vec<[f64; NODES]>,
+}
+
+impl Histogram {
+    /// Counts a pair with statistic t and weight w.
+    #[inline(always)]
+    pub(super) fn add(&mut self, t: f32, w: f64) {
+        let (cell, x) = self.grid.place(t);
+        let last = self.moments.len() - 1;
+        let m = &mut self.moments[cell.min(last)];
+        let (x2, x4) = (x * x, x * x * (x * x));
+        let low = [w, w * x, w * x2, w * x2 * x];
+        for k in 0..4 {
+            m[k] += low[k];
+            m[k + 4] += low[k] * x4;
+        }
+    }
+
+    /// Adds another histogram of the same grid.
+    pub(super) fn merge(&mut self, other: &Histogram) {
+        for (a, b) in self.moments.iter_mut().zip(&other.moments) {
+            for (a, b) in a.iter_mut().zip(b) {
+                *a += b;
+            }
+        }
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        self.moments.fill([0.0; NODES]);
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let mut lanes = [0.0; 8];
+    let (ac, bc) = (a.chunks_exact(8), b.chunks_exact(8));
+    let rest: f64 = ac.remainder().iter().zip(bc.remainder()).map(|(a, b)| a * b).sum();
+    for (a, b) in ac.zip(bc) {
+        for k in 0..8 {
+            lanes[k] += a[k] * b[k];
+        }
+    }
+    lanes.iter().sum::<f64>() + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn exps(widths: &[f64]) -> Vec<(Profile, f64)> {
+        widths.iter().map(|&width| (Profile::Exp { width }, 1.0)).collect()
+    }
+
+    fn check(profiles: &[(Profile, f64)], low: f64, high: f64, ts: &[f32], beta: &[f64]) -> (f64, f64) {
+        let basis = Basis::new(profiles, low, high);
+        let table = basis.combine(beta);
+        let exact = |m: usize, t: f32| profiles[m].1 * profiles[m].0.value(f64::from(t));
+        let bound: f64 = beta.iter().zip(basis.bounds()).map(|(b, e)| b.abs() * e.0).sum();
+        let mut worst = 0.0f64;
+        for &t in ts {
+            let want: f64 = beta.iter().enumerate().map(|(m, b)| b * exact(m, t)).sum();
+            let error = (table.at(t) - want).abs();
+            assert!(error <= bound, "at {t}: error {error:e}, bound {bound:e}");
+            worst = worst.max(error);
+        }
+        let mut histogram = basis.histogram();
+        let weight = |i: usize| ((i * 37) % 11) as f64 - 4.5;
+        for (i, &t) in ts.iter().enumerate() {
+            histogram.add(t, weight(i));
+        }
+        let mut sums = vec![0.0; profiles.len()];
+        basis.sums(&histogram, &mut sums);
+        let mut worst_sum = 0.0f64;
+        for (m, got) in sums.iter().enumerate() {
+            let want: f64 = ts.iter().enumerate().map(|(i, &t)| weight(i) * exact(m, t)).sum();
+            let mass: f64 = (0..ts.len()).map(|i| weight(i).abs()).sum();
+            assert!((got - want).abs() <= basis.bounds()[m].1 * mass, "kernel {m}: {got} {want}");
+            worst_sum = worst_sum.max((got - want).abs() / mass);
+        }
+        (worst, worst_sum)
+    }
+
+    #[test]
+    fn fifty_widths_stay_far_below_f32_round_off() {
+        let widths: Vec<f64> = (0..50).map(|m| 1.2f64.powi(m)).collect();
+        let ts: Vec<f32> = (0..20_000).map(|i| 0.011 * i as f32).collect();
+        let beta: Vec<f64> = (0..50).map(|m| 1.0 / f64::from(m + 1)).collect();
+        let (value, sum) = check(&exps(&widths), 0.0, 250.0, &ts, &beta);
+        assert!(value < 1e-9 && sum < 1e-12, "{value:e} {sum:e}");
+    }
+
+    #[test]
+    fn polynomials_up_to_degree_three_are_exact() {
+        let poly = |degree| (Profile::Poly { gamma: 0.5, coef0: 1.0, degree }, 1.0);
+        let ts: Vec<f32> = (0..1000).map(|i| -3.0 + 0.01 * i as f32).collect();
+        let (value, _) = check(&[(Profile::Identity, 2.0), poly(2), poly(3)], -3.0, 7.0, &ts, &[1.0, 1.0, 1.0]);
+        // The largest value is 2·7 + 4.5² + 4.5³ = 125.
+        assert!(value < 125.0 * 1e-12, "{value:e}");
+        check(&[poly(9)], -3.0, 7.0, &ts, &[1.0]);
+    }
+
+    #[test]
+    fn zero_statistic_gives_one_for_any_width() {
+        for width in [1e-12, 1e-3, 1.0, 1e12] {
+            let table = Basis::new(&exps(&[width]), 0.0, 100.0).combine(&[1.0]);
+            assert_eq!(table.at(0.0) as f32, 1.0, "width {width}");
+        }
+    }
+
+    #[test]
+    fn degenerate_ranges_do_not_fail() {
+        check(&exps(&[1.0]), 0.0, 0.0, &[0.0], &[1.0]);
+        check(&[(Profile::Identity, 1.0), (Profile::Poly { gamma: 1.0, coef0: 0.0, degree: 2 }, 1.0)], 3.0, 3.0, &[3.0], &[1.0, 2.0]);
+        check(&[(Profile::Poly { gamma: 1.0, coef0: 0.0, degree: 2 }, 1.0)], 0.0, 0.0, &[0.0], &[1.0]);
+    }
+
+    proptest! {
+        #[test]
+        fn errors_stay_below_the_stated_bound(
+            widths in prop::collection::vec(-6.0f64..6.0, 1..6),
+            ts in prop::collection::vec(-8.0f64..5.0, 1..60),
+        ) {
+            let widths: Vec<f64> = widths.iter().map(|w| 10f64.powf(*w)).collect();
+            let ts: Vec<f32> = ts.iter().map(|t| 10f64.powf(*t) as f32).collect();
+            let high = ts.iter().fold(0.0f32, |m, &t| m.max(t));
+            let beta: Vec<f64> = (0..widths.len()).map(|m| 1.0 + m as f64).collect();
+            check(&exps(&widths), 0.0, f64::from(high), &ts, &beta);
+        }
+    }
+}

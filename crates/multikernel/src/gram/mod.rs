@@ -1,0 +1,418 @@
+//! The engine: what solvers and models ask of the kernels, answered without ever showing them a matrix.
+//!
+//! Three questions, each answered in blocks, on rayon's current pool, with the same bits for any number of threads:
+//! 1. combined rows Σ_m β_m K_m[i, :] ([`Combined::rows`], [`Combined::matrix`]);
+//! 2. quadratic forms Σ_y a_yᵀ K_m a_y ([`Gram::quadratic_forms`]) and per-kernel scores (K_m A)_i
+//!    ([`Gram::kernel_scores`]) for all m;
+//! 3. products K_β A ([`Combined::product`]).
+//!
+//! Kernels over one statistic are a family: one table look-up or one histogram entry per pair, whatever their
+//! number (`grid.rs`). f32 is stored, f64 is summed.
+
+mod build;
+mod combined;
+mod family;
+mod grid;
+mod set;
+mod symmetric;
+
+pub use combined::Combined;
+pub use set::{Kernel, KernelSet, Normalizer, Options};
+
+use family::{Family, Map};
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// Support rows per task in histograms; fixed, so that sums do not depend on the threads.
+const CHUNK: usize = 64;
+
+/// All kernels between row samples and column samples. For training both are the same samples.
+///
+/// Clones and subsets share everything.
+#[derive(Debug, Clone)]
+pub struct Gram {
+    families: Vec<Arc<Family>>,
+    n_kernels: usize,
+    rows: Index,
+    cols: Index,
+    symmetric: bool,
+}
+
+/// Samples of a Gram among those the families know.
+#[derive(Debug, Clone)]
+enum Index {
+    All(usize),
+    Some(Arc<[usize]>),
+}
+
+impl Index {
+    fn len(&self) -> usize {
+        match self {
+            Index::All(n) => *n,
+            Index::Some(list) => list.len(),
+        }
+    }
+
+    fn get(&self, i: usize) -> usize {
+        match self {
+            Index::All(_) => i,
+            Index::Some(list) => list[i],
+        }
+    }
+
+    fn compose(&self, of: &[usize]) -> Index {
+        Index::Some(of.iter().map(|&i| self.get(i)).collect())
+    }
+}
+
+/// Coefficients of the samples: `outputs` numbers each, sample after sample. Most are often zero.
+#[derive(Debug, Clone, Copy)]
+pub struct Coefficients<'a> {
+    values: &'a [f64],
+    outputs: usize,
+}
+
+impl<'a> Coefficients<'a> {
+    /// `values` holds `outputs` numbers for each sample.
+    ///
+    /// # Panics
+    /// If the length is no multiple of `outputs`.
+    pub fn new(values: &'a [f64], outputs: usize) -> Self {
+        assert!(outputs > 0 && values.len().is_multiple_of(outputs));
+        Coefficients { values, outputs }
+    }
+
+    /// One number per sample.
+    pub fn single(values: &'a [f64]) -> Self {
+        Coefficients { values, outputs: 1 }
+    }
+
+    /// Numbers per sample.
+    pub fn outputs(&self) -> usize {
+        self.outputs
+    }
+
+    fn row(&self, i: usize) -> &'a [f64] {
+        &self.values[i * self.outputs..(i + 1) * self.outputs]
+    }
+
+    fn len(&self) -> usize {
+        self.values.len() / self.outputs
+    }
+
+    /// The samples with a coefficient other than zero.
+    fn support(&self) -> Vec<usize> {
+        (0..self.len())
+            .filter(|&i| self.row(i).iter().any(|&v| v != 0.0))
+            .collect()
+    }
+
+    /// Sum over the samples, one number per output.
+    fn sums(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.outputs];
+        for row in self.values.chunks(self.outputs) {
+            for (s, v) in sums.iter_mut().zip(row) {
+                *s += v;
+            }
+        }
+        sums
+    }
+}
+
+impl Gram {
+    /// Number of kernels.
+    pub fn n_kernels(&self) -> usize {
+        self.n_kernels
+    }
+
+    /// Number of row samples.
+    pub fn n_rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Number of column samples.
+    pub fn n_cols(&self) -> usize {
+        self.cols.len()
+    }
+
+    /// Number of statistics: what the cost grows with.
+    pub fn n_families(&self) -> usize {
+        self.families.len()
+    }
+
+    /// The kernels among the samples named (of a training Gram), without copying.
+    pub fn subset(&self, samples: &[usize]) -> Gram {
+        Gram {
+            rows: self.rows.compose(samples),
+            cols: self.cols.compose(samples),
+            ..self.clone()
+        }
+    }
+
+    /// The kernels between the row samples and the column samples named, without copying.
+    pub fn block(&self, rows: &[usize], cols: &[usize]) -> Gram {
+        Gram {
+            rows: self.rows.compose(rows),
+            cols: self.cols.compose(cols),
+            symmetric: false,
+            ..self.clone()
+        }
+    }
+
+    /// The combination Σ_m β_m K_m, ready for questions.
+    ///
+    /// # Panics
+    /// If there is not one weight per kernel.
+    pub fn combine(&self, beta: &[f64]) -> Combined<'_> {
+        Combined::new(self, beta)
+    }
+
+    /// One kernel alone.
+    pub fn kernel(&self, m: usize) -> Combined<'_> {
+        let mut beta = vec![0.0; self.n_kernels];
+        beta[m] = 1.0;
+        self.combine(&beta)
+    }
+
+    /// k_m(x, x) of the row samples; empty where it is not known (new samples of a given matrix).
+    pub fn self_values(&self, m: usize) -> Vec<f64> {
+        let found = self.families.iter().find_map(|family| {
+            let c = family.members.iter().position(|&k| k == m)?;
+            let all: Vec<f64> = family.self_values(c).collect();
+            Some(if all.is_empty() {
+                all
+            } else {
+                (0..self.n_rows()).map(|i| all[self.rows.get(i)]).collect()
+            })
+        });
+        found.unwrap_or_default()
+    }
+
+    /// Σ_y a_yᵀ K_m a_y for every kernel m of a training Gram, never negative.
+    ///
+    /// Cost: one visit per pair of samples with coefficients and statistic.
+    ///
+    /// # Panics
+    /// If there is not one row of coefficients per sample, or rows and columns are different samples.
+    pub fn quadratic_forms(&self, a: Coefficients<'_>) -> Vec<f64> {
+        assert!(self.symmetric && a.len() == self.n_rows());
+        let mut q = self.signed_quadratic_forms(a);
+        for q in &mut q {
+            *q = q.max(0.0);
+        }
+        q
+    }
+
+    /// As [`Gram::quadratic_forms`], but an indefinite kernel's negative value is kept.
+    pub fn signed_quadratic_forms(&self, a: Coefficients<'_>) -> Vec<f64> {
+        assert!(self.symmetric && a.len() == self.n_rows());
+        let support = a.support();
+        let samples: Vec<usize> = support.iter().map(|&i| self.rows.get(i)).collect();
+        let k = a.outputs;
+        let mut q = vec![0.0; self.n_kernels];
+        for family in self.families.iter() {
+            let mut coefficients: Vec<f64> =
+                support.iter().flat_map(|&i| a.row(i)).copied().collect();
+            if let Some((factors, _)) = &family.factors {
+                for (row, &i) in coefficients.chunks_mut(k).zip(&samples) {
+                    row.iter_mut().for_each(|v| *v *= factors[i]);
+                }
+            }
+            let values = family_forms(family, &samples, &coefficients, k);
+            for (&m, v) in family.members.iter().zip(values) {
+                q[m] = v;
+            }
+            if let Some(centring) = &family.centring {
+                let sums = a.sums();
+                let width = family.members.len();
+                for (c, &m) in family.members.iter().enumerate() {
+                    for (y, sum) in sums.iter().enumerate() {
+                        let along: f64 = support
+                            .iter()
+                            .zip(&samples)
+                            .map(|(&i, &s)| a.row(i)[y] * centring.row_means[s * width + c])
+                            .sum();
+                        q[m] += -2.0 * sum * along + sum * sum * centring.grand[c];
+                    }
+                }
+            }
+        }
+        q
+    }
+
+    /// (K_m A)_i for the rows named: row after row, in it kernel after kernel, in it one number per output.
+    ///
+    /// # Panics
+    /// If there is not one row of coefficients per column sample.
+    pub fn kernel_scores(&self, rows: &[usize], a: Coefficients<'_>) -> Vec<f64> {
+        assert_eq!(a.len(), self.n_cols());
+        let support = a.support();
+        let cols: Vec<usize> = support.iter().map(|&j| self.cols.get(j)).collect();
+        let rows: Vec<usize> = rows.iter().map(|&i| self.rows.get(i)).collect();
+        let k = a.outputs;
+        let width = self.n_kernels * k;
+        let mut out = vec![0.0; rows.len() * width];
+        for family in self.families.iter() {
+            // Coefficients output after output, so that each output's pass over a row is contiguous.
+            let mut coefficients: Vec<f64> = (0..k)
+                .flat_map(|y| support.iter().map(move |&j| a.row(j)[y]))
+                .collect();
+            if let Some((_, factors)) = &family.factors {
+                for row in coefficients.chunks_mut(cols.len().max(1)) {
+                    row.iter_mut().zip(&cols).for_each(|(v, &j)| *v *= factors[j]);
+                }
+            }
+            let sums = a.sums();
+            let along = mean_products(family, &cols, &coefficients);
+            let block = family.block_rows();
+            out.par_chunks_mut(block * width)
+                .zip(rows.par_chunks(block))
+                .for_each(|(out, rows)| {
+                    let mut scorer = RowScorer::new(family);
+                    family.for_rows(rows, |r, t| {
+                        let row = &mut out[r * width..(r + 1) * width];
+                        for y in 0..k {
+                            let coefficients = &coefficients[y * cols.len()..(y + 1) * cols.len()];
+                            let scores = scorer.scores(t, &cols, coefficients);
+                            let factor = family.factors.as_ref().map_or(1.0, |f| f.0[rows[r]]);
+                            for (c, &m) in family.members.iter().enumerate() {
+                                row[m * k + y] = factor * scores[c];
+                                if let Some(centring) = &family.centring {
+                                    let mean = centring.row_means[rows[r] * family.members.len() + c];
+                                    row[m * k + y] -= along[y * family.members.len() + c]
+                                        + sums[y] * (mean - centring.grand[c]);
+                                }
+                            }
+                        }
+                    });
+                });
+        }
+        out
+    }
+}
+
+/// Σ_j a_jy r̄_m(j) per output and member of a centred family; empty if it is not centred.
+fn mean_products(family: &Family, cols: &[usize], coefficients: &[f64]) -> Vec<f64> {
+    let Some(centring) = &family.centring else {
+        return Vec::new();
+    };
+    let width = family.members.len();
+    coefficients
+        .chunks(cols.len().max(1))
+        .flat_map(|a| {
+            (0..width).map(move |c| {
+                a.iter()
+                    .zip(cols)
+                    .map(|(a, &j)| a * centring.col_means[j * width + c])
+                    .sum()
+            })
+        })
+        .collect()
+}
+
+/// Σ_j a_j φ_m(t_j) for every member m, from one row of the statistic.
+struct RowScorer<'a> {
+    family: &'a Family,
+    histogram: Option<grid::Histogram>,
+    scores: Vec<f64>,
+}
+
+impl<'a> RowScorer<'a> {
+    fn new(family: &'a Family) -> Self {
+        RowScorer {
+            family,
+            histogram: match &family.map {
+                Map::Scaled(_) => None,
+                Map::Table(basis) => Some(basis.histogram()),
+            },
+            scores: vec![0.0; family.members.len()],
+        }
+    }
+
+    fn scores(&mut self, t: &[f32], cols: &[usize], a: &[f64]) -> &[f64] {
+        self.scores.fill(0.0);
+        match (&self.family.map, &mut self.histogram) {
+            (Map::Table(basis), Some(histogram)) => {
+                histogram.clear();
+                for (&j, &a) in cols.iter().zip(a) {
+                    histogram.add(t[j], a);
+                }
+                basis.sums(histogram, &mut self.scores);
+            }
+            (Map::Scaled(factor), _) => {
+                self.scores[0] = factor * cols.iter().zip(a).map(|(&j, a)| a * f64::from(t[j])).sum::<f64>();
+            }
+            (Map::Table(_), None) => unreachable!("a table always comes with its histogram"),
+        }
+        &self.scores
+    }
+}
+
+/// Σ_y a_yᵀ K_m a_y for the members of a family; `a` holds k numbers for each of `samples`.
+fn family_forms(family: &Family, samples: &[usize], a: &[f64], k: usize) -> Vec<f64> {
+    let starts: Vec<usize> = (0..samples.len()).step_by(CHUNK).collect();
+    match &family.map {
+        Map::Scaled(factor) => {
+            let parts: Vec<f64> = starts
+                .par_iter()
+                .map(|&start| {
+                    let mut sum = 0.0;
+                    for_pairs(family, samples, a, k, start, |t, w| sum += w * f64::from(t));
+                    sum
+                })
+                .collect();
+            vec![factor * parts.iter().sum::<f64>()]
+        }
+        Map::Table(basis) => {
+            let parts: Vec<grid::Histogram> = starts
+                .par_iter()
+                .map(|&start| {
+                    let mut histogram = basis.histogram();
+                    for_pairs(family, samples, a, k, start, |t, w| histogram.add(t, w));
+                    histogram
+                })
+                .collect();
+            let mut all = basis.histogram();
+            for part in &parts {
+                all.merge(part);
+            }
+            let mut out = vec![0.0; family.members.len()];
+            basis.sums(&all, &mut out);
+            out
+        }
+    }
+}
+
+/// Visits the pairs (i, j ≤ i) of samples with i in the chunk from `start`: the statistic, and the pair's weight
+/// ⟨A_i, A_j⟩, doubled off the diagonal, so that the symmetric half is visited once.
+#[inline(always)]
+fn for_pairs(
+    family: &Family,
+    samples: &[usize],
+    a: &[f64],
+    k: usize,
+    start: usize,
+    mut count: impl FnMut(f32, f64),
+) {
+    let end = (start + CHUNK).min(samples.len());
+    let block = family.block_rows();
+    for from in (start..end).step_by(block) {
+        let to = (from + block).min(end);
+        family.for_rows(&samples[from..to], |r, t| {
+            let i = from + r;
+            let ai = &a[i * k..(i + 1) * k];
+            if k == 1 {
+                let twice = 2.0 * ai[0];
+                for (&j, &aj) in samples[..i].iter().zip(a) {
+                    count(t[j], twice * aj);
+                }
+            } else {
+                for (&j, aj) in samples[..i].iter().zip(a.chunks(k)) {
+                    let w: f64 = ai.iter().zip(aj).map(|(a, b)| a * b).sum();
+                    count(t[j], 2.0 * w);
+                }
+            }
+            count(t[samples[i]], ai.iter().map(|v| v * v).sum());
+        });
+    }
+}

@@ -1,0 +1,338 @@
+//! A set of kernels fitted to training samples: widths chosen, normalisations measured, families formed.
+
+use super::build::{Side, Sides, build};
+use super::Gram;
+use crate::data::Views;
+use crate::error::{Error, Result};
+use crate::kernel::statistic::{Operand, Statistic};
+use crate::kernel::{KernelSpec, Kind, Normalize, Profile, Width};
+use crate::observe::Observer;
+use crate::random::Random;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// How a set is built.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Bytes the engine may hold at any time, beside the views themselves: a hard bound.
+    pub memory: u64,
+    /// Seed of the samples of pairs for width heuristics.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            memory: u64::MAX,
+            seed: 0,
+        }
+    }
+}
+
+/// A kernel fitted to training samples: everything that is needed to evaluate it on new ones.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Kernel {
+    /// Its name, unique in its set.
+    pub name: String,
+    /// Its group.
+    pub group: String,
+    /// What it is, with its width as a number.
+    pub spec: KernelSpec,
+    /// The training statistics of its normalisation.
+    pub normalizer: Normalizer,
+}
+
+/// The training statistics of a normalisation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Normalizer {
+    /// Nothing to be done.
+    None,
+    /// Values are divided by √(k(x,x) k(x',x')).
+    Spherical {
+        /// 1/√k(x,x) of the training samples; 0 where k(x,x) = 0.
+        factors: Vec<f64>,
+    },
+    /// Values are multiplied by this.
+    Factor(f64),
+    /// Row means of the training samples and their mean are taken off.
+    Center {
+        /// Mean of each training sample's row.
+        row_means: Vec<f64>,
+        /// Mean of all values.
+        grand_mean: f64,
+    },
+}
+
+/// Above this many samples, widths are chosen from a sample of pairs.
+const ALL_PAIRS: usize = 2000;
+/// About so many pairs are then looked at.
+const SAMPLED_PAIRS: usize = 2_000_000;
+/// From rows of at least so many samples.
+const SAMPLED_ROWS: usize = 200;
+
+impl Kernel {
+    /// The statistic and profile; none for a product or sum of kernels.
+    pub(super) fn parts(&self) -> Option<(Statistic, Profile)> {
+        let exp = |width: Width| match width {
+            Width::Value(width) => Profile::Exp { width },
+            Width::Gamma(gamma) => Profile::Exp { width: 1.0 / gamma },
+            // Not reached once the set is fitted: widths are numbers then.
+            Width::Mean(factor) | Width::Median(factor) => Profile::Exp { width: factor },
+        };
+        Some(match self.spec.kind {
+            Kind::Linear if self.spec.normalize == Normalize::Spherical => {
+                (Statistic::UnitDot, Profile::Identity)
+            }
+            Kind::Linear => (Statistic::Dot, Profile::Identity),
+            Kind::Poly {
+                degree,
+                coef0,
+                gamma,
+            } => (
+                Statistic::Dot,
+                Profile::Poly {
+                    gamma,
+                    coef0,
+                    degree,
+                },
+            ),
+            Kind::Rbf(width) => (Statistic::SquaredDistance, exp(width)),
+            Kind::Laplacian(width) => (Statistic::L1, exp(width)),
+            Kind::Chi2(width) => (Statistic::Chi2, exp(width)),
+            Kind::Intersection => (Statistic::Intersection, Profile::Identity),
+            Kind::Distance(width) => (Statistic::Given, exp(width)),
+            Kind::Spectrum { k } => (Statistic::Spectrum { k }, Profile::Identity),
+            Kind::WeightedDegree { degree, shift } => (
+                Statistic::WeightedDegree { degree, shift },
+                Profile::Identity,
+            ),
+            Kind::Precomputed => (Statistic::Given, Profile::Identity),
+            Kind::Product { .. } | Kind::Sum { .. } => return None,
+        })
+    }
+
+    /// Whether spherical normalisation must scale rows and columns: not where k(x,x) = 1 already.
+    pub(super) fn needs_factors(&self) -> bool {
+        self.spec.normalize == Normalize::Spherical
+            && !matches!(
+                self.parts(),
+                Some((Statistic::UnitDot, _) | (_, Profile::Exp { .. }))
+            )
+    }
+
+    /// The view it looks at.
+    pub fn view(&self) -> &str {
+        self.spec.view.as_deref().unwrap_or("")
+    }
+}
+
+/// Kernels fitted to training samples, and the engine that answers for them.
+#[derive(Debug)]
+pub struct KernelSet {
+    kernels: Vec<Kernel>,
+    columns: Arc<Vec<Side>>,
+    gram: Gram,
+    notes: Vec<String>,
+    warnings: Vec<String>,
+}
+
+impl KernelSet {
+    /// Fits kernels to the samples of `views`.
+    pub fn new(
+        specs: &[KernelSpec],
+        views: &Views,
+        options: &Options,
+        observer: &dyn Observer,
+    ) -> Result<Self> {
+        let specs = specs.to_vec();
+        let mut kernels: Vec<Kernel> = specs.into_iter().map(Kernel::unfitted).collect();
+        let columns = prepare(&kernels, views, None)?;
+        let mut notes = Vec::new();
+        choose_widths(&mut kernels, &columns, options.seed, &mut notes)?;
+        let columns = Arc::new(columns);
+        let sides = Sides {
+            rows: &columns,
+            cols: &columns,
+            symmetric: true,
+        };
+        let (gram, warnings) = build(&mut kernels, sides, options.memory, true, observer)?;
+        Ok(KernelSet {
+            kernels,
+            columns,
+            gram,
+            notes,
+            warnings,
+        })
+    }
+
+    /// The kernels, in order.
+    pub fn kernels(&self) -> &[Kernel] {
+        &self.kernels
+    }
+
+    /// The training Gram.
+    pub fn gram(&self) -> &Gram {
+        &self.gram
+    }
+
+    /// The kernels between new samples (rows) and the training samples (columns), with the training statistics.
+    /// Rows are computed when asked for.
+    pub fn cross(&self, views: &Views) -> Result<Gram> {
+        let rows = Arc::new(prepare(&self.kernels, views, Some(&self.columns))?);
+        let sides = Sides {
+            rows: &rows,
+            cols: &self.columns,
+            symmetric: false,
+        };
+        let mut kernels = self.kernels.clone();
+        let (gram, _) = build(&mut kernels, sides, 0, false, &())?;
+        Ok(gram)
+    }
+
+    /// What was chosen automatically, in sentences.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// What the user should look at, in sentences.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+impl Kernel {
+    fn unfitted(spec: KernelSpec) -> Kernel {
+        Kernel {
+            name: spec.name.clone().unwrap_or_default(),
+            group: spec.group.clone().unwrap_or_default(),
+            normalizer: Normalizer::None,
+            spec,
+        }
+    }
+}
+
+/// Makes every view ready for every statistic that looks at it.
+fn prepare(kernels: &[Kernel], views: &Views, reference: Option<&[Side]>) -> Result<Vec<Side>> {
+    let mut sides: Vec<Side> = Vec::new();
+    for kernel in kernels {
+        let Some((statistic, _)) = kernel.parts() else {
+            continue;
+        };
+        let name = kernel.view();
+        if sides.iter().any(|s| s.is(name, statistic)) {
+            continue;
+        }
+        let view = views.get(name).ok_or_else(|| {
+            let there: Vec<&str> = views.iter().map(|v| v.name.as_str()).collect();
+            Error::input(
+                format!("kernel '{}'", kernel.name),
+                format!("there is no view '{name}'"),
+                format!("the views are: {}", there.join(", ")),
+            )
+        })?;
+        let training = reference.and_then(|sides| sides.iter().find(|s| s.is(name, statistic)));
+        let operand = statistic
+            .prepare(&view.data, training.map(|s| &*s.operand))
+            .map_err(|error| error.within(&format!("view '{name}'")))?;
+        sides.push(Side {
+            view: name.to_owned(),
+            statistic,
+            operand: Arc::new(operand),
+        });
+    }
+    Ok(sides)
+}
+
+/// Turns `mean` and `median` into numbers.
+fn choose_widths(
+    kernels: &mut [Kernel],
+    sides: &[Side],
+    seed: u64,
+    notes: &mut Vec<String>,
+) -> Result<()> {
+    let mut known: Vec<(usize, f64, f64)> = Vec::new();
+    for kernel in kernels {
+        let Some((statistic, _)) = kernel.parts() else {
+            continue;
+        };
+        let view = kernel.view().to_owned();
+        let (Kind::Rbf(width)
+        | Kind::Laplacian(width)
+        | Kind::Chi2(width)
+        | Kind::Distance(width)) = &mut kernel.spec.kind
+        else {
+            continue;
+        };
+        let (Width::Mean(factor) | Width::Median(factor)) = *width else {
+            continue;
+        };
+        let Some(s) = sides.iter().position(|s| s.is(&view, statistic)) else {
+            continue;
+        };
+        let (mean, median) = match known.iter().find(|k| k.0 == s) {
+            Some(&(_, mean, median)) => (mean, median),
+            None => {
+                let (mean, median, pairs) = typical(&sides[s].operand, seed);
+                if let Some(pairs) = pairs {
+                    notes.push(format!(
+                        "view '{view}': widths are chosen from a sample of {pairs} pairs of samples (seed {seed})"
+                    ));
+                }
+                known.push((s, mean, median));
+                (mean, median)
+            }
+        };
+        let (name, typical) = match width {
+            Width::Median(_) => ("median", median),
+            _ => ("mean", mean),
+        };
+        let value = factor * typical;
+        if !(value > 0.0 && value.is_finite()) {
+            return Err(Error::input(
+                format!("kernel '{}'", kernel.name),
+                format!("the {name} distance between samples in view '{view}' is {typical}"),
+                "give the width as a number, or leave this kernel out",
+            ));
+        }
+        *width = Width::Value(value);
+    }
+    Ok(())
+}
+
+/// Mean and median of the statistic over pairs of different samples; how many pairs, if not all.
+fn typical(x: &Operand, seed: u64) -> (f64, f64, Option<usize>) {
+    let n = x.len();
+    let rows = if n <= ALL_PAIRS {
+        (0..n).collect()
+    } else {
+        Random::new(seed).sample(n, (SAMPLED_PAIRS / n).max(SAMPLED_ROWS))
+    };
+    let blocks: Vec<Vec<f32>> = rows
+        .par_chunks(64)
+        .map(|rows| {
+            let mut block = vec![0.0; rows.len() * n];
+            x.block(rows, x, 0..n, &mut block);
+            let mut values = Vec::with_capacity(rows.len() * (n - 1));
+            for (row, &i) in block.chunks(n).zip(rows) {
+                values.extend_from_slice(&row[..i]);
+                values.extend_from_slice(&row[i + 1..]);
+            }
+            values
+        })
+        .collect();
+    let mut values = blocks.concat();
+    if values.is_empty() {
+        return (0.0, 0.0, None);
+    }
+    let count = values.len();
+    let mean = values.iter().map(|&v| f64::from(v)).sum::<f64>() / count as f64;
+    let (below, &mut upper, _) = values.select_nth_unstable_by(count / 2, f32::total_cmp);
+    let lower = below.iter().copied().max_by(f32::total_cmp).unwrap_or(upper);
+    let median = if count.is_multiple_of(2) {
+        0.5 * (f64::from(lower) + f64::from(upper))
+    } else {
+        f64::from(upper)
+    };
+    (mean, median, (n > ALL_PAIRS).then_some(count))
+}

@@ -1,0 +1,100 @@
+//! A symmetric statistic in memory: the lower half computed once, in blocks, then mirrored.
+
+use crate::error::{Error, Result};
+use crate::kernel::statistic::Operand;
+use crate::observe::{Observer, Progress};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Rows and columns of a block: a matrix product this size runs at full speed and its result stays in the cache.
+const BLOCK: usize = 256;
+
+/// t(x_i, x_j) for all pairs of samples of an operand, row after row.
+pub(super) fn statistic(x: &Operand, observer: &dyn Observer) -> Result<Vec<f32>> {
+    let n = x.len();
+    let mut values = vec![0.0; n * n];
+    let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
+    let total = (n as u64 * (n as u64 + 1)) / 2;
+    // The longest block rows first, so that the threads end together.
+    values
+        .par_chunks_mut(BLOCK * n)
+        .enumerate()
+        .rev()
+        .for_each(|(b, rows)| {
+            let list: Vec<usize> = (b * BLOCK..(b * BLOCK + BLOCK).min(n)).collect();
+            let mut block = vec![0.0; list.len() * BLOCK];
+            for start in (0..=b).map(|c| c * BLOCK) {
+                if stop.load(Ordering::Relaxed) {
+                    return;
+                }
+                let end = (start + BLOCK).min(n);
+                let block = &mut block[..list.len() * (end - start)];
+                x.block(&list, x, start..end, block);
+                for (row, from) in rows.chunks_mut(n).zip(block.chunks(end - start)) {
+                    row[start..end].copy_from_slice(from);
+                }
+            }
+            let pairs: u64 = list.iter().map(|&i| i as u64 + 1).sum();
+            let done = done.fetch_add(pairs, Ordering::Relaxed) + pairs;
+            let progress = Progress::Work {
+                stage: "computing kernels",
+                done,
+                total,
+            };
+            if observer.progress(&progress).is_break() {
+                stop.store(true, Ordering::Relaxed);
+            }
+        });
+    if stop.into_inner() {
+        return Err(Error::Stopped);
+    }
+    mirror(&mut values, n);
+    Ok(values)
+}
+
+/// Copies the lower half to the upper.
+fn mirror(values: &mut [f32], n: usize) {
+    for start in (0..n).step_by(BLOCK) {
+        let end = (start + BLOCK).min(n);
+        let (above, below) = values.split_at_mut(end * n);
+        let block = &mut above[start * n..];
+        // Inside the diagonal block.
+        for i in 1..end - start {
+            let (upper, lower) = block.split_at_mut(i * n);
+            for (j, row) in upper.chunks_mut(n).enumerate() {
+                row[start + i] = lower[start + j];
+            }
+        }
+        // Right of it: 16 rows at a time read whole cache lines of the columns below.
+        block.par_chunks_mut(16 * n).enumerate().for_each(|(g, rows)| {
+            let first = start + 16 * g;
+            let width = rows.len() / n;
+            for (j, below) in below.chunks(n).enumerate() {
+                for (k, v) in below[first..first + width].iter().enumerate() {
+                    rows[k * n + end + j] = *v;
+                }
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mirrors_any_size() {
+        for n in [1, 2, 15, 256, 257, 300, 700] {
+            let value = |i: usize, j: usize| (i * 1000 + j) as f32;
+            let mut values: Vec<f32> = (0..n * n)
+                .map(|k| if k % n <= k / n { value(k / n, k % n) } else { -1.0 })
+                .collect();
+            mirror(&mut values, n);
+            for i in 0..n {
+                for j in 0..n {
+                    assert_eq!(values[i * n + j], value(i.max(j), i.min(j)), "n {n} at {i}, {j}");
+                }
+            }
+        }
+    }
+}
