@@ -50,6 +50,11 @@ impl Dense {
         &self.values
     }
 
+    /// All values, for reuse.
+    pub(super) fn into_values(self) -> Vec<f32> {
+        self.values
+    }
+
     /// The rows named, in that order.
     pub fn select(&self, rows: &[usize]) -> Self {
         let mut values = Vec::with_capacity(rows.len() * self.cols);
@@ -138,6 +143,20 @@ impl Csr {
     pub fn row(&self, i: usize) -> (&[u32], &[f32]) {
         let range = self.starts[i]..self.starts[i + 1];
         (&self.indices[range.clone()], &self.values[range])
+    }
+
+    /// The same rows with at least `cols` columns: a file of new samples may not use the last ones.
+    pub fn widen(mut self, cols: usize) -> Self {
+        self.cols = self.cols.max(cols);
+        self
+    }
+
+    /// Every row divided by its length; empty rows stay empty.
+    pub(super) fn unit_rows(mut self) -> Self {
+        for w in self.starts.windows(2) {
+            super::scaling::unit_length(&mut self.values[w[0]..w[1]]);
+        }
+        self
     }
 
     /// The rows named, in that order.

@@ -1,9 +1,35 @@
 //! Samples described by named views, and what is to be learned about them.
+//!
+//! [`load`] turns files into a [`Dataset`]: [`Views`] with, if there are any, [`Labels`]. [`infer_task`] and
+//! [`Targets`] make of the labels what a solver needs, [`Scaling`] changes features by statistics of the training
+//! data, [`ArrayWriter`] writes arrays that [`load`] and NumPy read.
 
+mod csv;
+mod digits;
+mod fasta;
+mod given;
+mod label_file;
+mod labels;
+mod libsvm;
+mod load;
 mod matrix;
+mod npy;
+mod npz;
 mod pairwise;
+#[cfg(feature = "parquet")]
+mod parquet;
+mod scaling;
+mod source;
+mod table;
 mod views;
+mod write;
 
+pub use digits::digits;
+pub use labels::{LabelKind, Labels, Targets, Task, infer_task};
+pub use load::{Dataset, LoadOptions, Purpose, load, load_from};
 pub use matrix::{Csr, Dense};
 pub use pairwise::Pairwise;
+pub use scaling::{ScaleKind, ScaleOption, Scaling};
+pub use table::{ColumnPick, ViewCut};
 pub use views::{View, ViewData, Views};
+pub use write::{ArraySink, ArrayWriter};

@@ -43,6 +43,22 @@ impl ViewData {
         self.len() == 0
     }
 
+    /// The samples named, in that order. A given matrix keeps all its columns.
+    pub(super) fn select(&self, rows: &[usize]) -> Result<Self> {
+        Ok(match self {
+            ViewData::Dense(x) => ViewData::Dense(x.select(rows)),
+            ViewData::Sparse(x) => ViewData::Sparse(x.select(rows)),
+            ViewData::Strings(x) => ViewData::Strings(rows.iter().map(|&i| x[i].clone()).collect()),
+            ViewData::Pairwise(x) => {
+                let mut values = Vec::with_capacity(rows.len() * x.cols());
+                for &i in rows {
+                    values.extend_from_slice(x.row(i));
+                }
+                ViewData::Pairwise(Pairwise::new(rows.len(), x.cols(), values)?)
+            }
+        })
+    }
+
     /// What it is, in a word or two.
     pub fn kind(&self) -> &'static str {
         match self {
@@ -144,30 +160,24 @@ impl Views {
         self.views.iter().find(|v| v.name == name)
     }
 
+    /// The same samples with every view changed by `f`.
+    pub(super) fn map(self, f: impl FnMut(View) -> Result<View>) -> Result<Self> {
+        let views = self.views.into_iter().map(f).collect::<Result<_>>()?;
+        let mut out = Views::new(views)?;
+        out.ids = self.ids;
+        Ok(out)
+    }
+
     /// The samples named, in that order. Given matrices keep all their columns.
     pub fn select(&self, rows: &[usize]) -> Result<Self> {
         let views = self
             .views
             .iter()
             .map(|v| {
-                let data = match &v.data {
-                    ViewData::Dense(x) => ViewData::Dense(x.select(rows)),
-                    ViewData::Sparse(x) => ViewData::Sparse(x.select(rows)),
-                    ViewData::Strings(x) => {
-                        ViewData::Strings(rows.iter().map(|&i| x[i].clone()).collect())
-                    }
-                    ViewData::Pairwise(x) => {
-                        let mut values = Vec::with_capacity(rows.len() * x.cols());
-                        for &i in rows {
-                            values.extend_from_slice(x.row(i));
-                        }
-                        ViewData::Pairwise(Pairwise::new(rows.len(), x.cols(), values)?)
-                    }
-                };
                 Ok(View {
                     name: v.name.clone(),
                     columns: v.columns.clone(),
-                    data,
+                    data: v.data.select(rows)?,
                 })
             })
             .collect::<Result<_>>()?;

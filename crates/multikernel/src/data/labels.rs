@@ -1,0 +1,526 @@
+//! What is known about the samples: labels as they were read, the task they suggest, and the targets of a task.
+
+use super::source::some_of;
+use crate::error::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::str::FromStr;
+
+/// Integer labels with at most this many values (or √n) are taken for classes.
+const FEW_INTEGERS: usize = 20;
+/// Beyond 2⁵³ neighbouring integers share an f64.
+const LARGEST_EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// What is to be learned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Task {
+    /// Which class a sample belongs to.
+    Classify,
+    /// A real value.
+    Regress,
+    /// Whether a sample is like the training samples.
+    OneClass,
+}
+
+impl fmt::Display for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Task::Classify => "classify",
+            Task::Regress => "regress",
+            Task::OneClass => "one-class",
+        })
+    }
+}
+
+impl FromStr for Task {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "classify" => Ok(Task::Classify),
+            "regress" => Ok(Task::Regress),
+            "one-class" => Ok(Task::OneClass),
+            other => Err(Error::input(
+                "task",
+                format!("there is no task '{other}'"),
+                "give classify, regress or one-class",
+            )),
+        }
+    }
+}
+
+/// What labels look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LabelKind {
+    /// Words.
+    Text,
+    /// True and false only.
+    Boolean,
+    /// Whole numbers only.
+    Integer,
+    /// Numbers.
+    Real,
+}
+
+/// One label for each sample, with its original spelling.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Labels {
+    kind: LabelKind,
+    /// The distinct spellings, in order of appearance.
+    spellings: Vec<String>,
+    /// Their values; empty for text.
+    numbers: Vec<f64>,
+    index: Vec<u32>,
+}
+
+impl Labels {
+    /// Labels from text: numbers if all are numbers, booleans if all are true or false, else words.
+    pub fn from_text<S: AsRef<str>>(labels: impl IntoIterator<Item = S>) -> Result<Self> {
+        let mut builder = LabelBuilder::default();
+        for label in labels {
+            builder.push(label.as_ref());
+        }
+        builder.finish("labels")
+    }
+
+    /// Labels from numbers, which must be finite.
+    pub fn from_numbers(labels: impl IntoIterator<Item = f64>) -> Result<Self> {
+        Self::from_text(labels.into_iter().map(|v| v.to_string()))
+    }
+
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// No labels at all.
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
+    /// What they look like.
+    pub fn kind(&self) -> LabelKind {
+        self.kind
+    }
+
+    /// The label of sample `i` as it was written.
+    pub fn spelling(&self, i: usize) -> &str {
+        &self.spellings[self.index[i] as usize]
+    }
+
+    /// The label of sample `i` as a number (true is 1), unless labels are words.
+    pub fn number(&self, i: usize) -> Option<f64> {
+        self.numbers.get(self.index[i] as usize).copied()
+    }
+
+    /// The number of distinct labels; different spellings of a number count once.
+    pub fn distinct(&self) -> usize {
+        self.classes().0.len()
+    }
+
+    /// The labels of the samples named, in that order.
+    pub fn select(&self, rows: &[usize]) -> Self {
+        Labels {
+            kind: self.kind,
+            spellings: self.spellings.clone(),
+            numbers: self.numbers.clone(),
+            index: rows.iter().map(|&i| self.index[i]).collect(),
+        }
+    }
+
+    /// The class of each label among the `names` of a model: the same spelling, or the same number.
+    pub fn class_index(&self, names: &[String]) -> Vec<Option<u32>> {
+        let parsed: Vec<Option<f64>> = names.iter().map(|n| number_of(n)).collect();
+        let of_spelling: Vec<Option<u32>> = self
+            .spellings
+            .iter()
+            .enumerate()
+            .map(|(s, spelling)| {
+                names
+                    .iter()
+                    .position(|name| name == spelling)
+                    .or_else(|| {
+                        let value = self.numbers.get(s)?;
+                        parsed.iter().position(|p| p.as_ref() == Some(value))
+                    })
+                    .map(|c| c as u32)
+            })
+            .collect();
+        self.index
+            .iter()
+            .map(|&s| of_spelling[s as usize])
+            .collect()
+    }
+
+    /// Class names in order (by value if all are numbers, else by spelling) and the class of each spelling that
+    /// occurs. A number spelled in several ways is one class, named as it was spelled first.
+    fn classes(&self) -> (Vec<String>, Vec<u32>) {
+        let mut occurs = vec![false; self.spellings.len()];
+        for &s in &self.index {
+            occurs[s as usize] = true;
+        }
+        let mut order: Vec<usize> = (0..self.spellings.len()).filter(|&s| occurs[s]).collect();
+        let numeric = !self.numbers.is_empty();
+        if numeric {
+            order.sort_by(|&a, &b| self.numbers[a].total_cmp(&self.numbers[b]).then(a.cmp(&b)));
+        } else {
+            order.sort_by(|&a, &b| self.spellings[a].cmp(&self.spellings[b]));
+        }
+        let mut names: Vec<String> = Vec::new();
+        let mut class_of = vec![0; self.spellings.len()];
+        let mut last = None;
+        for s in order {
+            let again = numeric && last == Some(self.numbers[s]);
+            if !again {
+                names.push(self.spellings[s].clone());
+                last = self.numbers.get(s).copied();
+            }
+            class_of[s] = names.len() as u32 - 1;
+        }
+        (names, class_of)
+    }
+}
+
+fn number_of(text: &str) -> Option<f64> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" => Some(1.0),
+        "false" => Some(0.0),
+        other => other.parse().ok(),
+    }
+    // Minus zero and zero are the same label.
+    .map(|v: f64| v + 0.0)
+}
+
+/// Collects labels one by one.
+#[derive(Debug, Default)]
+pub(super) struct LabelBuilder {
+    known: HashMap<String, u32>,
+    spellings: Vec<String>,
+    index: Vec<u32>,
+}
+
+impl LabelBuilder {
+    /// Takes a label; returns the bytes that it cost beyond the four of its index.
+    pub(super) fn push(&mut self, label: &str) -> u64 {
+        let label = label.trim();
+        if let Some(&s) = self.known.get(label) {
+            self.index.push(s);
+            return 0;
+        }
+        let s = self.spellings.len() as u32;
+        self.known.insert(label.to_owned(), s);
+        self.spellings.push(label.to_owned());
+        self.index.push(s);
+        // Two strings, and a slot of the table with its share of empty ones.
+        2 * (label.len() as u64 + 24) + 64
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.index.len()
+    }
+
+    /// Decides what the labels are; `place` is for errors.
+    pub(super) fn finish(self, place: &str) -> Result<Labels> {
+        let LabelBuilder {
+            spellings, index, ..
+        } = self;
+        if index.is_empty() {
+            return Err(Error::input(
+                place,
+                "there are no labels",
+                "give one label for each sample",
+            ));
+        }
+        let row_of = |s: usize| index.iter().position(|&i| i as usize == s).unwrap_or(0) + 1;
+        if let Some(s) = spellings.iter().position(String::is_empty) {
+            return Err(Error::input(
+                format!("{place} row {}", row_of(s)),
+                "the label is missing",
+                "give one label for each sample",
+            ));
+        }
+        let boolean = spellings
+            .iter()
+            .all(|s| s.eq_ignore_ascii_case("true") || s.eq_ignore_ascii_case("false"));
+        let mut numbers: Vec<f64> = spellings.iter().map_while(|s| number_of(s)).collect();
+        let some_word =
+            |s: &String| s.eq_ignore_ascii_case("true") || s.eq_ignore_ascii_case("false");
+        if numbers.len() < spellings.len() || (!boolean && spellings.iter().any(some_word)) {
+            numbers.clear();
+        }
+        if let Some(s) = numbers.iter().position(|v| !v.is_finite()) {
+            return Err(Error::input(
+                format!("{place} row {}", row_of(s)),
+                format!("the label is {}", spellings[s]),
+                "give a finite number, or remove the sample",
+            ));
+        }
+        let whole = |v: &f64| v.fract() == 0.0 && v.abs() < LARGEST_EXACT;
+        let kind = if numbers.is_empty() {
+            LabelKind::Text
+        } else if boolean {
+            LabelKind::Boolean
+        } else if numbers.iter().all(whole) {
+            LabelKind::Integer
+        } else {
+            LabelKind::Real
+        };
+        Ok(Labels {
+            kind,
+            spellings,
+            numbers,
+            index,
+        })
+    }
+}
+
+/// The task that the labels suggest, and why, as a sentence.
+pub fn infer_task(labels: Option<&Labels>) -> (Task, String) {
+    let Some(labels) = labels else {
+        return (
+            Task::OneClass,
+            "task one-class, because there are no labels".into(),
+        );
+    };
+    let n = labels.len();
+    let distinct = labels.distinct();
+    let few = FEW_INTEGERS.max(n.isqrt());
+    match labels.kind() {
+        LabelKind::Text => (
+            Task::Classify,
+            format!("task classify, because the labels are words ({distinct} different)"),
+        ),
+        LabelKind::Boolean => (
+            Task::Classify,
+            "task classify, because the labels are true or false".into(),
+        ),
+        LabelKind::Integer if distinct <= few => (
+            Task::Classify,
+            format!(
+                "task classify, because the labels are whole numbers with {distinct} different values (at most {few})"
+            ),
+        ),
+        LabelKind::Integer => (
+            Task::Regress,
+            format!(
+                "task regress, because the labels are whole numbers with {distinct} different values (more than {few})"
+            ),
+        ),
+        LabelKind::Real => (
+            Task::Regress,
+            "task regress, because the labels are numbers that are not whole".into(),
+        ),
+    }
+}
+
+/// What a solver is to reach.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Targets {
+    /// Nothing: one-class.
+    None,
+    /// A class for each sample.
+    Classes {
+        /// Names in order: by value if all are numbers, else by spelling.
+        names: Vec<String>,
+        /// The class of each sample, a position in `names`.
+        index: Vec<u32>,
+    },
+    /// A value for each sample.
+    Real(Vec<f64>),
+}
+
+impl Targets {
+    /// The targets of a task for so many samples. One-class ignores the labels.
+    pub fn new(labels: Option<&Labels>, task: Task, samples: usize) -> Result<Self> {
+        if task == Task::OneClass {
+            return Ok(Targets::None);
+        }
+        let Some(labels) = labels else {
+            return Err(Error::input(
+                "labels",
+                format!("there are none, but the task is {task}"),
+                "give labels, or take the task one-class",
+            ));
+        };
+        check_count(labels.len(), samples)?;
+        if task == Task::Regress {
+            if labels.kind() == LabelKind::Text {
+                let row = (0..labels.len())
+                    .find(|&i| number_of(labels.spelling(i)).is_none())
+                    .unwrap_or(0);
+                return Err(Error::input(
+                    format!("labels row {}", row + 1),
+                    format!(
+                        "{} is not a number, but the task is regress",
+                        some_of([labels.spelling(row)])
+                    ),
+                    "give numbers, or take the task classify",
+                ));
+            }
+            return Ok(Targets::Real(
+                (0..labels.len()).filter_map(|i| labels.number(i)).collect(),
+            ));
+        }
+        let (names, class_of) = labels.classes();
+        if names.len() < 2 {
+            return Err(Error::input(
+                "labels",
+                format!("all samples have the same label {}", some_of(&names)),
+                "to classify give samples of at least two classes, or take the task one-class",
+            ));
+        }
+        let index = labels.index.iter().map(|&s| class_of[s as usize]).collect();
+        Ok(Targets::Classes { names, index })
+    }
+
+    /// How many samples of each class, in the order of the names; empty without classes.
+    pub fn class_counts(&self) -> Vec<(String, usize)> {
+        match self {
+            Targets::Classes { names, index } => {
+                let mut counts: BTreeMap<u32, usize> = BTreeMap::new();
+                for &c in index {
+                    *counts.entry(c).or_default() += 1;
+                }
+                names
+                    .iter()
+                    .enumerate()
+                    .map(|(c, name)| (name.clone(), counts.get(&(c as u32)).copied().unwrap_or(0)))
+                    .collect()
+            }
+            Targets::None | Targets::Real(_) => Vec::new(),
+        }
+    }
+}
+
+/// One label for each sample, or a sentence.
+pub(super) fn check_count(labels: usize, samples: usize) -> Result<()> {
+    if labels == samples {
+        return Ok(());
+    }
+    Err(Error::input(
+        "labels",
+        format!("there are {labels} labels for {samples} samples"),
+        "give one label for each sample, in the same order",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(labels: &[&str]) -> Labels {
+        Labels::from_text(labels).unwrap()
+    }
+
+    #[test]
+    fn kinds_are_told_apart() {
+        assert_eq!(words(&["a", "1"]).kind(), LabelKind::Text);
+        assert_eq!(words(&["True", "false"]).kind(), LabelKind::Boolean);
+        assert_eq!(words(&["+1", "-1", "1.0"]).kind(), LabelKind::Integer);
+        assert_eq!(words(&["1", "0.5"]).kind(), LabelKind::Real);
+        assert_eq!(words(&["1", "true"]).kind(), LabelKind::Text);
+    }
+
+    #[test]
+    fn classes_are_ordered_by_value_and_keep_their_spelling() {
+        let labels = words(&["10", "+9", "9.0", "-1"]);
+        let targets = Targets::new(Some(&labels), Task::Classify, 4).unwrap();
+        assert_eq!(
+            targets,
+            Targets::Classes {
+                names: vec!["-1".into(), "+9".into(), "10".into()],
+                index: vec![2, 1, 1, 0],
+            }
+        );
+        let labels = words(&["b", "a", "10", "9"]);
+        let Targets::Classes { names, .. } =
+            Targets::new(Some(&labels), Task::Classify, 4).unwrap()
+        else {
+            panic!("classes expected");
+        };
+        assert_eq!(names, ["10", "9", "a", "b"]);
+    }
+
+    #[test]
+    fn the_task_follows_the_rule_and_says_why() {
+        assert_eq!(infer_task(None).0, Task::OneClass);
+        assert_eq!(infer_task(Some(&words(&["a", "b"]))).0, Task::Classify);
+        assert_eq!(
+            infer_task(Some(&words(&["true", "false"]))).0,
+            Task::Classify
+        );
+        assert_eq!(infer_task(Some(&words(&["0.5", "1"]))).0, Task::Regress);
+        let many = |n: i64, distinct: i64| {
+            Labels::from_numbers((0..n).map(|i| (i % distinct) as f64)).unwrap()
+        };
+        assert_eq!(infer_task(Some(&many(100, 20))).0, Task::Classify);
+        let (task, reason) = infer_task(Some(&many(100, 21)));
+        assert_eq!(task, Task::Regress);
+        assert_eq!(
+            reason,
+            "task regress, because the labels are whole numbers with 21 different values (more than 20)"
+        );
+        assert_eq!(infer_task(Some(&many(900, 30))).0, Task::Classify);
+        assert_eq!(infer_task(Some(&many(900, 31))).0, Task::Regress);
+    }
+
+    #[test]
+    fn bad_labels_are_named() {
+        let error = Labels::from_text(["1", "2", "nan"])
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            error,
+            "labels row 3: the label is nan; give a finite number, or remove the sample"
+        );
+        let error = Labels::from_text(["1", "", "2"]).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "labels row 2: the label is missing; give one label for each sample"
+        );
+        let labels = words(&["a", "a"]);
+        let error = Targets::new(Some(&labels), Task::Classify, 2)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("labels: all samples have the same label 'a'; to classify"),
+            "{error}"
+        );
+        let error = Targets::new(Some(&labels), Task::Classify, 3)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            error,
+            "labels: there are 2 labels for 3 samples; give one label for each sample, in the same order"
+        );
+        let error = Targets::new(Some(&words(&["1", "x"])), Task::Regress, 2)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("labels row 2: 'x' is not a number, but the task is regress"),
+            "{error}"
+        );
+        let error = Targets::new(None, Task::Regress, 2)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.starts_with("labels: there are none, but the task is regress"),
+            "{error}"
+        );
+        assert_eq!(
+            Targets::new(Some(&labels), Task::OneClass, 2).unwrap(),
+            Targets::None
+        );
+    }
+
+    #[test]
+    fn labels_meet_the_classes_of_a_model() {
+        let names = ["-1".to_owned(), "+1".to_owned()];
+        assert_eq!(
+            words(&["1", "-1.0", "3"]).class_index(&names),
+            [Some(1), Some(0), None]
+        );
+        assert_eq!(words(&["1", "2", "1"]).select(&[2, 1]).spelling(0), "1");
+    }
+}

@@ -1,0 +1,374 @@
+//! Writing arrays: one `.npy`, an `.npz` archive, or a folder of `.npy` files.
+//!
+//! Everything is written under a temporary name beside its goal and renamed at the end, so that nothing
+//! half-written is ever found under the name the user gave.
+
+use super::npy::header_of_singles;
+use crate::error::{Error, Result};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipWriter};
+
+/// Elements in an archive begin at a multiple of this, so that the archive can be memory-mapped.
+const ALIGNMENT: u16 = 64;
+
+/// Writes named f32 arrays one after another, a piece at a time.
+///
+/// The name decides the form: `.npz` is an archive (stored uncompressed), `.npy` a single array, anything
+/// else a new folder with one `.npy` for each array.
+#[derive(Debug)]
+pub struct ArrayWriter {
+    goal: PathBuf,
+    temporary: PathBuf,
+    /// `None` once everything is in place.
+    form: Option<Form>,
+    names: Vec<String>,
+}
+
+enum Form {
+    Npz(Box<ZipWriter<BufWriter<File>>>),
+    Npy(BufWriter<File>),
+    Folder,
+}
+
+impl std::fmt::Debug for Form {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Form::Npz(_) => "Npz",
+            Form::Npy(_) => "Npy",
+            Form::Folder => "Folder",
+        })
+    }
+}
+
+/// Takes the values of an array, row after row.
+pub struct ArraySink<'a> {
+    out: &'a mut dyn Write,
+    place: &'a Path,
+    left: u64,
+    buffer: Vec<u8>,
+}
+
+impl std::fmt::Debug for ArraySink<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ArraySink")
+            .field("left", &self.left)
+            .finish()
+    }
+}
+
+impl ArraySink<'_> {
+    /// The next values.
+    pub fn write(&mut self, values: &[f32]) -> Result<()> {
+        self.left = self
+            .left
+            .checked_sub(values.len() as u64)
+            .ok_or_else(|| wrong_count(self.place))?;
+        for chunk in values.chunks(1 << 14) {
+            self.buffer.clear();
+            self.buffer
+                .extend(chunk.iter().flat_map(|v| v.to_le_bytes()));
+            self.out
+                .write_all(&self.buffer)
+                .map_err(|e| Error::io(self.place, e))?;
+        }
+        Ok(())
+    }
+}
+
+fn wrong_count(place: &Path) -> Error {
+    Error::input(
+        place.display().to_string(),
+        "the number of values written is not what the shape says",
+        "write exactly one value for each entry",
+    )
+}
+
+impl ArrayWriter {
+    /// Begins to write; the folder of `path` must exist.
+    pub fn create(path: impl AsRef<Path>) -> Result<Self> {
+        let goal = path.as_ref().to_path_buf();
+        let temporary = temporary_name(&goal)?;
+        let extension = goal.extension().and_then(|e| e.to_str()).unwrap_or("");
+        let failed = |e| Error::io(&goal, e);
+        let form = match extension.to_ascii_lowercase().as_str() {
+            "npz" => Form::Npz(Box::new(ZipWriter::new(BufWriter::with_capacity(
+                1 << 20,
+                File::create(&temporary).map_err(failed)?,
+            )))),
+            "npy" => Form::Npy(BufWriter::with_capacity(
+                1 << 20,
+                File::create(&temporary).map_err(failed)?,
+            )),
+            _ => {
+                refuse_full_folder(&goal)?;
+                std::fs::create_dir(&temporary).map_err(failed)?;
+                Form::Folder
+            }
+        };
+        Ok(ArrayWriter {
+            goal,
+            temporary,
+            form: Some(form),
+            names: Vec::new(),
+        })
+    }
+
+    /// Writes an array: `fill` hands over exactly the values that the shape says, row after row.
+    pub fn array(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        fill: impl FnOnce(&mut ArraySink<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let place = self.goal.clone();
+        let said = |found: String, remedy: &str| {
+            Err(Error::input(place.display().to_string(), found, remedy))
+        };
+        if self.names.iter().any(|n| n == name) {
+            return said(format!("there are two arrays named '{name}'"), "rename one");
+        }
+        let Some(left) = shape
+            .iter()
+            .try_fold(1u64, |size, &d| size.checked_mul(d as u64))
+        else {
+            return said("the array is larger than a file can be".into(), "");
+        };
+        let header = header_of_singles(shape);
+        match &mut self.form {
+            None => return said("the file is already complete".into(), ""),
+            Some(Form::Npy(_)) if !self.names.is_empty() => {
+                return said(
+                    "a .npy file holds one array but there are several".into(),
+                    "write an .npz archive or a folder",
+                );
+            }
+            Some(Form::Npy(out)) => fill_array(out, &place, &header, left, fill)?,
+            Some(Form::Npz(zip)) => {
+                let options = SimpleFileOptions::default()
+                    .compression_method(CompressionMethod::Stored)
+                    .large_file(true)
+                    .with_alignment(ALIGNMENT);
+                zip.start_file(format!("{name}.npy"), options)
+                    .map_err(|e| Error::io(&place, e.into()))?;
+                fill_array(zip, &place, &header, left, fill)?;
+            }
+            Some(Form::Folder) => {
+                if name.is_empty() || name.starts_with('.') || name.contains(['/', '\\', ':', '\0'])
+                {
+                    return said(
+                        format!("an array named '{name}' cannot become a file of a folder"),
+                        "rename it, or write an .npz archive",
+                    );
+                }
+                let path = self.temporary.join(format!("{name}.npy"));
+                let file = File::create(path).map_err(|e| Error::io(&place, e))?;
+                let mut out = BufWriter::with_capacity(1 << 20, file);
+                fill_array(&mut out, &place, &header, left, fill)?;
+                close(out).map_err(|e| Error::io(&place, e))?;
+            }
+        }
+        self.names.push(name.to_owned());
+        Ok(())
+    }
+
+    /// Completes the file and gives it its name; an older file of that name is replaced.
+    pub fn finish(mut self) -> Result<()> {
+        let failed = |e| Error::io(&self.goal, e);
+        match self.form.take() {
+            Some(Form::Npz(zip)) => zip
+                .finish()
+                .map_err(io::Error::from)
+                .and_then(close)
+                .map_err(failed)
+                .inspect_err(|_| remove(&self.temporary))?,
+            Some(Form::Npy(out)) => close(out)
+                .map_err(failed)
+                .inspect_err(|_| remove(&self.temporary))?,
+            Some(Form::Folder) => {
+                // An empty folder may stand where the new one goes.
+                let _ = std::fs::remove_dir(&self.goal);
+            }
+            None => return Ok(()),
+        }
+        std::fs::rename(&self.temporary, &self.goal)
+            .map_err(failed)
+            .inspect_err(|_| remove(&self.temporary))
+    }
+}
+
+impl Drop for ArrayWriter {
+    fn drop(&mut self) {
+        if let Some(form) = self.form.take() {
+            // Close before removing; an archive that is dropped would write its directory for nothing.
+            drop(form);
+            remove(&self.temporary);
+        }
+    }
+}
+
+fn fill_array(
+    out: &mut dyn Write,
+    place: &Path,
+    header: &[u8],
+    left: u64,
+    fill: impl FnOnce(&mut ArraySink<'_>) -> Result<()>,
+) -> Result<()> {
+    out.write_all(header).map_err(|e| Error::io(place, e))?;
+    let mut sink = ArraySink {
+        out,
+        place,
+        left,
+        buffer: Vec::new(),
+    };
+    fill(&mut sink)?;
+    if sink.left == 0 {
+        Ok(())
+    } else {
+        Err(wrong_count(place))
+    }
+}
+
+fn close(out: BufWriter<File>) -> io::Result<()> {
+    out.into_inner().map_err(|e| e.into_error())?.sync_all()
+}
+
+fn remove(path: &Path) {
+    // The error that brought us here is the one to tell; a failing clean-up adds nothing.
+    if path.is_dir() {
+        let _ = std::fs::remove_dir_all(path);
+    } else {
+        let _ = std::fs::remove_file(path);
+    }
+}
+
+/// A hidden name in the same folder, of this process and this call only.
+fn temporary_name(goal: &Path) -> Result<PathBuf> {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let Some(name) = goal.file_name() else {
+        return Err(Error::input(
+            goal.display().to_string(),
+            "this is no name for a file",
+            "give the name of a file or a folder",
+        ));
+    };
+    let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+    Ok(goal.with_file_name(format!(
+        ".{}.{}-{number}.tmp",
+        name.to_string_lossy(),
+        std::process::id()
+    )))
+}
+
+fn refuse_full_folder(goal: &Path) -> Result<()> {
+    let mut entries = match std::fs::read_dir(goal) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(Error::io(goal, e)),
+    };
+    match entries.next() {
+        None => Ok(()),
+        // Files of an earlier run would be taken for kernels of this one.
+        Some(_) => Err(Error::input(
+            goal.display().to_string(),
+            "the folder exists and is not empty",
+            "remove it, or give another name",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{LoadOptions, ViewData, load};
+
+    fn entries(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["k.npz", "folder", "k.npy"] {
+            let path = dir.path().join(name);
+            let mut writer = ArrayWriter::create(&path).unwrap();
+            let arrays = if name == "k.npy" { 1 } else { 2 };
+            for k in 0..arrays {
+                writer
+                    .array(&format!("a{k}"), &[2, 2], |sink| {
+                        sink.write(&[1.0 + k as f32, 0.5])?;
+                        sink.write(&[0.5, 3.0])
+                    })
+                    .unwrap();
+            }
+            writer.finish().unwrap();
+            let options = LoadOptions {
+                gram: vec![path.to_str().unwrap().into()],
+                ..LoadOptions::default()
+            };
+            let data = load(&options, &()).unwrap();
+            assert_eq!(data.views.iter().count(), arrays);
+            let last = data.views.iter().last().unwrap();
+            let ViewData::Pairwise(k) = &last.data else {
+                panic!("a given matrix expected");
+            };
+            assert_eq!(k.row(0), [arrays as f32, 0.5]);
+            assert_eq!(k.row(1), [0.5, 3.0]);
+        }
+        assert_eq!(entries(dir.path()), ["folder", "k.npy", "k.npz"]);
+    }
+
+    #[test]
+    fn nothing_is_left_after_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["k.npz", "folder", "k.npy"] {
+            let mut writer = ArrayWriter::create(dir.path().join(name)).unwrap();
+            let error = writer
+                .array("a", &[2, 2], |sink| sink.write(&[1.0]))
+                .unwrap_err();
+            assert!(
+                error.to_string().contains("is not what the shape says"),
+                "{error}"
+            );
+            drop(writer);
+            let mut writer = ArrayWriter::create(dir.path().join(name)).unwrap();
+            assert!(
+                writer
+                    .array("a", &[1, 1], |s| s.write(&[1.0, 2.0]))
+                    .is_err()
+            );
+            drop(writer);
+            assert_eq!(entries(dir.path()), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn a_folder_with_files_is_not_mixed_up() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("old.npy"), b"x").unwrap();
+        let error = ArrayWriter::create(dir.path()).unwrap_err().to_string();
+        assert!(
+            error.contains("the folder exists and is not empty; remove it"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn names_that_leave_the_folder_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = ArrayWriter::create(dir.path().join("f")).unwrap();
+        let error = writer.array("../x", &[0, 0], |_| Ok(())).unwrap_err();
+        assert!(
+            error.to_string().contains("cannot become a file"),
+            "{error}"
+        );
+    }
+}
