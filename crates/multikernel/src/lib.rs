@@ -6,7 +6,9 @@ mod eigen;
 pub mod error;
 pub mod gram;
 pub mod kernel;
+pub mod loss;
 mod math;
+pub mod norm;
 pub mod observe;
 pub mod random;
 

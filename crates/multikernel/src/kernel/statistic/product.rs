@@ -1,6 +1,7 @@
 //! Dot products and squared distances of dense rows, by matrix products.
 
 use crate::math;
+use multiversion::multiversion;
 use std::ops::Range;
 
 /// Below this fraction of ‖x‖² + ‖y‖² the difference ‖x‖² + ‖y‖² − 2x·y has lost too many digits of f32 and the
@@ -58,14 +59,7 @@ impl Rows {
             .collect();
         for (&i, out) in rows.iter().zip(out.chunks_exact_mut(right.len())) {
             let left = squares[i] as f32;
-            // Two passes: the first is branchless and vectorises, the second is rarely needed.
-            let mut cancelled = 0_usize;
-            for (t, &right) in out.iter_mut().zip(&right) {
-                let sum = left + right;
-                *t = sum - 2.0 * *t;
-                cancelled += usize::from(*t <= CANCELLED * sum);
-            }
-            if cancelled > 0 {
+            if distances_from_dots(left, &right, out) > 0 {
                 for ((j, t), &right) in cols.clone().zip(out).zip(&right) {
                     if *t <= CANCELLED * (left + right) {
                         *t = direct(self.row(i), other.row(j));
@@ -77,16 +71,16 @@ impl Rows {
 }
 
 /// Σ(x−y)²
+#[multiversion(targets("x86_64+avx2+fma"))]
 fn direct(x: &[f32], y: &[f32]) -> f32 {
     let mut total = 0.0_f64;
     for (x, y) in x.chunks(CHUNK).zip(y.chunks(CHUNK)) {
-        let mut lanes = [0.0_f32; 16];
         let (x_whole, x_rest) = x.as_chunks::<16>();
         let (y_whole, y_rest) = y.as_chunks::<16>();
+        let mut lanes = [0.0_f32; 16];
         for (x, y) in x_whole.iter().zip(y_whole) {
-            for (lane, (x, y)) in lanes.iter_mut().zip(x.iter().zip(y)) {
-                *lane += (x - y) * (x - y);
-            }
+            // By value, which is the form that the compiler keeps in registers.
+            lanes = std::array::from_fn(|l| lanes[l] + (x[l] - y[l]) * (x[l] - y[l]));
         }
         for (lane, (x, y)) in lanes.iter_mut().zip(x_rest.iter().zip(y_rest)) {
             *lane += (x - y) * (x - y);
@@ -94,6 +88,19 @@ fn direct(x: &[f32], y: &[f32]) -> f32 {
         total += lanes.iter().map(|&lane| f64::from(lane)).sum::<f64>();
     }
     total as f32
+}
+
+/// Makes squared distances from dot products; how many of them have lost too many digits. Branchless, so that it
+/// vectorises.
+#[multiversion(targets("x86_64+avx2"))]
+fn distances_from_dots(left: f32, right: &[f32], dots: &mut [f32]) -> u32 {
+    let mut cancelled = 0;
+    for (t, &right) in dots.iter_mut().zip(right) {
+        let sum = left + right;
+        *t = sum - 2.0 * *t;
+        cancelled += u32::from(*t <= CANCELLED * sum);
+    }
+    cancelled
 }
 
 /// The rows as a range, if they follow one another.

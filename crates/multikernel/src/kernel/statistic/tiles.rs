@@ -133,6 +133,15 @@ fn sweep(
     }
 }
 
+/// As many sums as a vector register of AVX2 holds. Written with whole arrays by value, because that is the form that the
+/// compiler keeps in registers (a 4 × 16 array updated in place ran five times slower).
+type Vector = [f32; 8];
+
+#[inline(always)]
+fn add(sums: Vector, x: f32, y: Vector, term: impl Fn(f32, f32) -> f32 + Copy) -> Vector {
+    std::array::from_fn(|l| sums[l] + term(x, y[l]))
+}
+
 #[inline(always)]
 fn tile(
     group: &[f32],
@@ -141,19 +150,18 @@ fn tile(
 ) -> [[f64; LANES]; GROUP] {
     let mut total = [[0.0_f64; LANES]; GROUP];
     for (group, panel) in group.chunks(CHUNK * GROUP).zip(panel.chunks(CHUNK * LANES)) {
-        let mut sums = [[0.0_f32; LANES]; GROUP];
         let (group, _) = group.as_chunks::<GROUP>();
         let (panel, _) = panel.as_chunks::<LANES>();
+        // Two vectors for each of the four rows.
+        let mut sums = [Vector::default(); 2 * GROUP];
         for (x, y) in group.iter().zip(panel) {
-            for r in 0..GROUP {
-                for l in 0..LANES {
-                    sums[r][l] += term(x[r], y[l]);
-                }
-            }
+            let y: [Vector; 2] =
+                std::array::from_fn(|half| std::array::from_fn(|l| y[half * 8 + l]));
+            sums = std::array::from_fn(|v| add(sums[v], x[v / 2], y[v % 2], term));
         }
-        for r in 0..GROUP {
-            for l in 0..LANES {
-                total[r][l] += f64::from(sums[r][l]);
+        for (total, sums) in total.iter_mut().zip(sums.as_chunks::<2>().0) {
+            for (total, sum) in total.iter_mut().zip(sums.as_flattened()) {
+                *total += f64::from(*sum);
             }
         }
     }

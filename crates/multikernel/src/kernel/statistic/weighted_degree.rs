@@ -3,9 +3,10 @@
 //! t(x, y) = Σ_{s=0..S} δ_s Σ_{d=1..D} β_d Σ_l ( [x_{l+s} = y_l over d letters] + [x_l = y_{l+s} over d letters] ),
 //! β_d = 2(D−d+1)/(D(D+1)), δ_s = 1/(2(s+1)); for S = 0 the two brackets are equal and t = Σ_d β_d Σ_l [match].
 //!
-//! Letters are written as bits of a few planes, so 64 positions are compared at once. Of the word of matches, d-mers
-//! are counted by shifting and counting bits for d ≤ [`COUNTED`]; longer ones are rare in random strings and long in
-//! related ones, and are summed run by run. A pair costs about (S+1)·L/32·(planes + COUNTED) steps and one per long run.
+//! Letters are written as bits of a few planes, so 64 positions are compared at once. Of a word of matches, d-mers are
+//! counted by shifting and counting bits for d ≤ [`COUNTED`]; longer ones are rare in random strings and come in long
+//! runs in related ones, and are summed run by run. A pair costs about (2S+1)·L/64·(planes + COUNTED) steps and a few
+//! for each long run.
 
 use crate::error::{Error, Result};
 use multiversion::multiversion;
@@ -22,7 +23,7 @@ pub(super) struct Strings {
     letters: Vec<u8>,
     planes: usize,
     words: usize,
-    /// Plane p of string i stands at (i·planes + p)·words.
+    /// Plane p of word w of string i stands at (i·words + w)·planes + p.
     bits: Vec<u64>,
     /// Where a string has a letter that no training string has, if any string has: they match nothing.
     strange: Vec<u64>,
@@ -132,7 +133,7 @@ impl Strings {
                     .collect()
             }
         };
-        let planes = letters.len().max(1).next_power_of_two().trailing_zeros() as usize;
+        let planes = letters.len().max(2).next_power_of_two().trailing_zeros() as usize;
         let words = length.div_ceil(64);
         let mut numbers = [None; 256];
         for (number, &letter) in letters.iter().enumerate() {
@@ -145,7 +146,7 @@ impl Strings {
                 match numbers[usize::from(letter)] {
                     Some(number) => {
                         for p in 0..planes {
-                            bits[(i * planes + p) * words + l / 64] |=
+                            bits[(i * words + l / 64) * planes + p] |=
                                 ((number >> p & 1) as u64) << (l % 64);
                         }
                     }
@@ -208,16 +209,6 @@ impl Strings {
             block(self, rows, other, cols, out);
         }
     }
-
-    fn planes(&self, i: usize) -> &[u64] {
-        &self.bits[i * self.planes * self.words..(i + 1) * self.planes * self.words]
-    }
-
-    fn strange(&self, i: usize) -> Option<&[u64]> {
-        self.strange
-            .get(i * self.words..(i + 1) * self.words)
-            .filter(|words| !words.is_empty())
-    }
 }
 
 fn with_itself(weights: &Weights, shift: usize, string: &[u8]) -> f64 {
@@ -237,98 +228,140 @@ fn with_itself(weights: &Weights, shift: usize, string: &[u8]) -> f64 {
     total
 }
 
-#[multiversion(targets("x86_64+popcnt+bmi1+bmi2+lzcnt+avx2", "x86_64+popcnt"))]
-fn block(left: &Strings, rows: &[usize], right: &Strings, cols: Range<usize>, out: &mut [f32]) {
-    let mut matches = vec![0_u64; left.words + 1];
-    for (&i, out) in rows.iter().zip(out.chunks_exact_mut(cols.len())) {
-        for (j, out) in cols.clone().zip(out) {
-            let (x, y) = (
-                (left.planes(i), left.strange(i)),
-                (right.planes(j), right.strange(j)),
-            );
-            compare(left, x, 0, y, &mut matches);
-            let mut total = value(&left.weights, &mut matches);
-            for s in 1..=left.shift {
-                compare(left, x, s, y, &mut matches);
-                let ahead = value(&left.weights, &mut matches);
-                compare(left, y, s, x, &mut matches);
-                total += shift_weight(s) * (ahead + value(&left.weights, &mut matches));
+/// One string, moved by some positions, ready to be compared with many: for each word the positions that count, then
+/// the planes.
+struct Moved {
+    weight: f64,
+    words: Vec<u64>,
+}
+
+impl Strings {
+    /// String i as it is, and moved back and forth by every shift.
+    fn moved(&self, i: usize) -> Vec<Moved> {
+        let stride = self.planes + 1;
+        let inside = |w: usize| match self.length - w * 64 {
+            left @ 0..64 => (1_u64 << left) - 1,
+            _ => u64::MAX,
+        };
+        // The string itself: all positions count but those of strange letters.
+        let mut words = vec![0; self.words * stride];
+        for (w, word) in words.chunks_exact_mut(stride).enumerate() {
+            word[0] = inside(w) & !self.strange.get(i * self.words + w).copied().unwrap_or(0);
+            word[1..]
+                .copy_from_slice(&self.bits[(i * self.words + w) * self.planes..][..self.planes]);
+        }
+        let mut all = Vec::with_capacity(2 * self.shift + 1);
+        for s in 1..=self.shift {
+            // Positions that are moved in from outside are zeros and do not count, nor do those moved beyond the end.
+            let (skip, bit) = (s / 64, s % 64);
+            let at = |w: Option<usize>, p: usize| {
+                w.and_then(|w| words.get(w * stride + p))
+                    .copied()
+                    .unwrap_or(0)
+            };
+            let carried = |word: u64, by: usize, left: bool| match (by, left) {
+                (64, _) => 0,
+                (by, true) => word << by,
+                (by, false) => word >> by,
+            };
+            for back in [true, false] {
+                let place = |k: usize| {
+                    let (w, p) = (k / stride, k % stride);
+                    let kept = if p == 0 { inside(w) } else { u64::MAX };
+                    kept & if back {
+                        carried(at(w.checked_add(skip), p), bit, false)
+                            | carried(at(w.checked_add(skip + 1), p), 64 - bit, true)
+                    } else {
+                        carried(at(w.checked_sub(skip), p), bit, true)
+                            | carried(at(w.checked_sub(skip + 1), p), 64 - bit, false)
+                    }
+                };
+                all.push(Moved {
+                    weight: shift_weight(s),
+                    words: (0..words.len()).map(place).collect(),
+                });
             }
+        }
+        all.insert(0, Moved { weight: 1.0, words });
+        all
+    }
+}
+
+#[multiversion(targets("x86_64+popcnt+bmi1+bmi2+lzcnt", "x86_64+popcnt"))]
+fn block(left: &Strings, rows: &[usize], right: &Strings, cols: Range<usize>, out: &mut [f32]) {
+    let size = right.planes * right.words;
+    for (&i, out) in rows.iter().zip(out.chunks_exact_mut(cols.len())) {
+        let moved = left.moved(i);
+        for (j, out) in cols.clone().zip(out) {
+            let y = &right.bits[j * size..(j + 1) * size];
+            let strange = right
+                .strange
+                .get(j * right.words..(j + 1) * right.words)
+                .unwrap_or(&[]);
+            let total: f64 = moved
+                .iter()
+                .map(|x| x.weight * value(&left.weights, right.planes, &x.words, y, strange))
+                .sum();
             *out = total as f32;
         }
     }
 }
 
-/// A string's planes, and where it has strange letters.
-type Bits<'a> = (&'a [u64], Option<&'a [u64]>);
-
-/// Marks the positions l with ahead[l + s] = behind[l]; `matches` has one word of zeros more than it needs.
+/// Σ_d β_d · (number of places where d letters in a row match).
 #[inline(always)]
-fn compare(of: &Strings, ahead: Bits<'_>, s: usize, behind: Bits<'_>, matches: &mut [u64]) {
-    let positions = of.length - s.min(of.length);
-    let (skip, bit) = (s / 64, s % 64);
-    let shifted = |words: &[u64], w: usize| {
-        let low = words.get(w + skip).copied().unwrap_or(0);
-        if bit == 0 {
-            return low;
-        }
-        let high = words.get(w + skip + 1).copied().unwrap_or(0);
-        low >> bit | high << (64 - bit)
+fn value(weights: &Weights, planes: usize, x: &[u64], y: &[u64], strange: &[u64]) -> f64 {
+    let mut strange = strange.iter();
+    let mut matches = x
+        .chunks_exact(planes + 1)
+        .zip(y.chunks_exact(planes))
+        .map(|(x, y)| {
+            let different = x[1..]
+                .iter()
+                .zip(y)
+                .fold(0, |different, (x, y)| different | (x ^ y));
+            x[0] & !different & !strange.next().copied().unwrap_or(0)
+        });
+    let Some(mut here) = matches.next() else {
+        return 0.0;
     };
-    for w in 0..of.words {
-        let mut different = 0;
-        for p in 0..of.planes {
-            let plane = p * of.words..(p + 1) * of.words;
-            different |= shifted(&ahead.0[plane.clone()], w) ^ behind.0[plane][w];
+    let mut counts = [0_u32; COUNTED];
+    let (mut total, mut run) = (0.0, 0);
+    loop {
+        let next = matches.next();
+        // Where one letter, two letters, … match from here on, some of them in the next word.
+        let mut starts = here;
+        counts[0] += starts.count_ones();
+        for (d, count) in counts.iter_mut().enumerate().skip(1) {
+            starts &= here >> d | next.unwrap_or(0) << (64 - d);
+            *count += starts.count_ones();
         }
-        different |= ahead.1.map_or(0, |strange| shifted(strange, w));
-        different |= behind.1.map_or(0, |strange| strange[w]);
-        let inside = match positions.saturating_sub(w * 64) {
-            0 => 0,
-            left @ 1..64 => (1 << left) - 1,
-            _ => u64::MAX,
-        };
-        matches[w] = !different & inside;
-    }
-    matches[of.words] = 0;
-}
-
-/// Σ_d β_d · (number of runs of d matches); uses up `matches`.
-#[inline(always)]
-fn value(weights: &Weights, matches: &mut [u64]) -> f64 {
-    let words = matches.len() - 1;
-    let mut total = 0.0;
-    for (d, weight) in weights.counted.iter().enumerate() {
-        if d > 0 {
-            // A (d+1)-mer starts where a d-mer starts here and at the next position.
-            for w in 0..words {
-                matches[w] &= matches[w] >> 1 | matches[w + 1] << 63;
+        // Runs of what is left, which may go on in the next word.
+        if starts != 0 || run > 0 {
+            let mut left = 64;
+            while left > 0 {
+                let ones = starts.trailing_ones().min(left);
+                run += ones as usize;
+                if ones == left {
+                    break;
+                }
+                total += weights.runs[run];
+                run = 0;
+                starts >>= ones;
+                let zeros = starts.trailing_zeros().min(left - ones);
+                starts = starts.checked_shr(zeros).unwrap_or(0);
+                left -= ones + zeros;
             }
         }
-        let count: u32 = matches[..words].iter().map(|word| word.count_ones()).sum();
-        if count == 0 {
-            return total;
-        }
-        total += weight * f64::from(count);
-    }
-    // Runs of what is left, across words.
-    let mut run = 0;
-    for &word in &matches[..words] {
-        let mut rest = word;
-        let mut left = 64;
-        while left > 0 {
-            let ones = rest.trailing_ones().min(left);
-            run += ones as usize;
-            if ones == left {
-                break;
-            }
-            total += weights.runs[run];
-            run = 0;
-            rest >>= ones;
-            let zeros = rest.trailing_zeros().min(left - ones);
-            rest = rest.checked_shr(zeros).unwrap_or(0);
-            left -= ones + zeros;
+        match next {
+            Some(word) => here = word,
+            None => break,
         }
     }
-    total + weights.runs[run]
+    total += weights.runs[run];
+    total
+        + counts
+            .iter()
+            .zip(&weights.counted)
+            .map(|(&count, weight)| weight * f64::from(count))
+            .sum::<f64>()
 }

@@ -1,0 +1,244 @@
+//! What a user writes for a norm, kept as written.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// A number from 1 to infinity, kept as the fraction it was written as.
+///
+/// `4/3` stays 4 and 3, so that exponents derived from it (the 8 of its dual norm) come out as exact integers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Exponent {
+    numerator: f64,
+    denominator: f64,
+}
+
+impl Exponent {
+    /// An exponent from a plain number; `f64::INFINITY` is allowed.
+    pub fn new(value: f64) -> Result<Self> {
+        Self::fraction(value, 1.0)
+    }
+
+    /// An exponent from a fraction.
+    pub fn fraction(numerator: f64, denominator: f64) -> Result<Self> {
+        let value = numerator / denominator;
+        if value >= 1.0 && denominator > 0.0 && denominator.is_finite() {
+            Ok(Self {
+                numerator,
+                denominator,
+            })
+        } else {
+            Err(Error::input(
+                "norm",
+                format!("the exponent is {value}"),
+                "give a number from 1 to inf; fractions like 4/3 are allowed",
+            ))
+        }
+    }
+
+    /// Its value.
+    pub fn value(self) -> f64 {
+        self.numerator / self.denominator
+    }
+
+    /// Numerator and denominator as written; the denominator is 1 for a plain number.
+    pub fn parts(self) -> (f64, f64) {
+        (self.numerator, self.denominator)
+    }
+}
+
+impl fmt::Display for Exponent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.numerator)?;
+        if self.denominator != 1.0 {
+            write!(f, "/{}", self.denominator)?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Exponent {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        if text == "inf" {
+            return Self::new(f64::INFINITY);
+        }
+        let (numerator, denominator) = text.split_once('/').unwrap_or((text, "1"));
+        match (finite(numerator), finite(denominator)) {
+            (Some(numerator), Some(denominator)) => Self::fraction(numerator, denominator),
+            _ => Err(Error::input(
+                "norm",
+                format!("'{text}' is not an exponent"),
+                "give a number from 1 to inf; fractions like 4/3 are allowed",
+            )),
+        }
+    }
+}
+
+fn finite(text: &str) -> Option<f64> {
+    text.trim()
+        .parse()
+        .ok()
+        .filter(|value: &f64| value.is_finite())
+}
+
+/// A norm as a user names it: `lp:4/3`, `lp:inf`, `block:1.25`, `block:auto`, `mixed`, `elastic:0.5`, `noniso:E.npy`.
+///
+/// Parsing what [`Display`](fmt::Display) shows gives the same value again.
+/// [`Norm::new`](super::Norm::new) makes it computable for given kernels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum NormSpec {
+    /// Kloft's p on the kernel weights: the block norm 2p/(p+1).
+    Lp(Exponent),
+    /// The exponent on the group norms themselves.
+    Block(Exponent),
+    /// The block norm that makes the price of M kernels logarithmic (OM-2's corollary).
+    BlockAuto,
+    /// The largest over groups of kernels of the sum within the group.
+    Mixed,
+    /// Ω² = (1−μ)‖g‖₁² + μ‖g‖₂², with this μ.
+    Elastic(f64),
+    /// Kloft's non-isotropic norm, with the matrix E in this file.
+    NonIsotropic(PathBuf),
+}
+
+impl NormSpec {
+    /// The part before the colon.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            NormSpec::Lp(_) => "lp",
+            NormSpec::Block(_) | NormSpec::BlockAuto => "block",
+            NormSpec::Mixed => "mixed",
+            NormSpec::Elastic(_) => "elastic",
+            NormSpec::NonIsotropic(_) => "noniso",
+        }
+    }
+}
+
+impl Default for NormSpec {
+    /// `lp:4/3`
+    fn default() -> Self {
+        NormSpec::Lp(Exponent {
+            numerator: 4.0,
+            denominator: 3.0,
+        })
+    }
+}
+
+impl fmt::Display for NormSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind())?;
+        match self {
+            NormSpec::Lp(exponent) | NormSpec::Block(exponent) => write!(f, ":{exponent}"),
+            NormSpec::BlockAuto => f.write_str(":auto"),
+            NormSpec::Mixed => Ok(()),
+            NormSpec::Elastic(mu) => write!(f, ":{mu}"),
+            NormSpec::NonIsotropic(file) => write!(f, ":{}", file.display()),
+        }
+    }
+}
+
+impl FromStr for NormSpec {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text.split_once(':') {
+            Some(("lp", exponent)) => exponent.parse().map(NormSpec::Lp),
+            Some(("block", "auto")) => Ok(NormSpec::BlockAuto),
+            Some(("block", exponent)) => exponent.parse().map(NormSpec::Block),
+            Some(("elastic", mu)) => match finite(mu) {
+                Some(mu) if (0.0..=1.0).contains(&mu) => Ok(NormSpec::Elastic(mu)),
+                _ => Err(Error::input(
+                    "norm",
+                    format!("'{mu}' is not a mixing parameter"),
+                    "give a number from 0 (sparse) to 1 (sum kernel), such as elastic:0.5",
+                )),
+            },
+            Some(("noniso", file)) if !file.is_empty() => Ok(NormSpec::NonIsotropic(file.into())),
+            None if text == "mixed" => Ok(NormSpec::Mixed),
+            _ => Err(Error::input(
+                "norm",
+                format!("'{text}' is not known"),
+                "give lp:P, block:R, block:auto, mixed, elastic:MU or noniso:FILE.npy",
+            )),
+        }
+    }
+}
+
+impl TryFrom<String> for NormSpec {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<NormSpec> for String {
+    fn from(spec: NormSpec) -> String {
+        spec.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_comes_back() {
+        for text in [
+            "lp:4/3",
+            "lp:1",
+            "lp:inf",
+            "lp:1.0001",
+            "block:1.25",
+            "block:inf",
+            "block:7/6",
+            "block:auto",
+            "mixed",
+            "elastic:0.25",
+            "noniso:some folder/E.npy",
+        ] {
+            let spec: NormSpec = text.parse().unwrap();
+            assert_eq!(spec.to_string(), text);
+            let json = serde_json::to_string(&spec).unwrap();
+            assert_eq!(serde_json::from_str::<NormSpec>(&json).unwrap(), spec);
+        }
+        assert_eq!(NormSpec::default().to_string(), "lp:4/3");
+    }
+
+    #[test]
+    fn nonsense_is_refused_in_one_sentence() {
+        for text in [
+            "",
+            "lp",
+            "lp:",
+            "lp:0.5",
+            "lp:nan",
+            "lp:-inf",
+            "lp:1e999",
+            "lp:4/0",
+            "lp:4/-3",
+            "lp:3/4",
+            "lp:inf/inf",
+            "lp:auto",
+            "block:0",
+            "mixed:2",
+            "elastic:1.5",
+            "elastic:nan",
+            "noniso:",
+            "l2:3",
+        ] {
+            let error = text.parse::<NormSpec>().unwrap_err().to_string();
+            assert!(
+                !error.contains('\n') && error.contains("; give"),
+                "{text}: {error}"
+            );
+        }
+    }
+}
