@@ -151,7 +151,8 @@ impl FromStr for ByteSize {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}' is no size; write a number and a unit, e.g. 4GiB, 500MB or 1.5G");
+        let wrong =
+            || format!("'{text}' is no size; write a number and a unit, e.g. 4GiB, 500MB or 1.5G");
         let text = text.trim();
         let split = text
             .find(|c: char| !c.is_ascii_digit() && c != '.')

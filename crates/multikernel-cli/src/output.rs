@@ -31,7 +31,9 @@ impl Output {
 
     /// What was chosen automatically.
     pub(crate) fn notes(&self, notes: &[String]) -> Result<()> {
-        notes.iter().try_for_each(|note| self.text(&format!("note: {note}\n")))
+        notes
+            .iter()
+            .try_for_each(|note| self.text(&format!("note: {note}\n")))
     }
 
     /// What the user should look at; shown even when quiet.
@@ -84,7 +86,11 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
         let mut line = String::from(" ");
         for (c, cell) in cells.enumerate() {
             let width = widths.get(c).copied().unwrap_or(0);
-            let padded = if c == 0 { format!(" {cell:<width$}") } else { format!("  {cell:>width$}") };
+            let padded = if c == 0 {
+                format!(" {cell:<width$}")
+            } else {
+                format!("  {cell:>width$}")
+            };
             line.push_str(&padded);
         }
         line.truncate(line.trim_end().len());
@@ -119,13 +125,22 @@ mod tests {
 
     #[test]
     fn tables_align_whatever_the_width_of_their_letters() {
-        let rows = vec![vec!["χ²".into(), "1".into()], vec!["rbf".into(), "10".into()]];
-        assert_eq!(table(&["name", "n"], &rows), "  name   n\n  χ²     1\n  rbf   10\n");
+        let rows = vec![
+            vec!["χ²".into(), "1".into()],
+            vec!["rbf".into(), "10".into()],
+        ];
+        assert_eq!(
+            table(&["name", "n"], &rows),
+            "  name   n\n  χ²     1\n  rbf   10\n"
+        );
     }
 
     #[test]
     fn numbers_are_short() {
         let shown: Vec<String> = [0.0, 1.0, -0.25, 123.456, 1e-9, 2.5e7].map(number).into();
-        assert_eq!(shown, ["0", "1.0000", "-0.2500", "123.5", "1.00e-9", "2.50e7"]);
+        assert_eq!(
+            shown,
+            ["0", "1.0000", "-0.2500", "123.5", "1.00e-9", "2.50e7"]
+        );
     }
 }

@@ -96,6 +96,9 @@ impl Observer for Watcher {
 /// An error must not stand behind a half-drawn bar.
 impl Drop for Watcher {
     fn drop(&mut self) {
-        self.stage.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.stage
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
     }
 }

@@ -75,7 +75,8 @@ impl Session {
 
     /// Bytes that may still be taken.
     pub(crate) fn memory_left(&self) -> u64 {
-        self.memory.saturating_sub(machine::resident_memory().unwrap_or(0))
+        self.memory
+            .saturating_sub(machine::resident_memory().unwrap_or(0))
     }
 
     pub(crate) fn elapsed(&self) -> f64 {

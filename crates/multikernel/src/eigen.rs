@@ -169,7 +169,11 @@ mod tests {
         let n = eigenvalues.len();
         let mut random = Random::new(seed);
         let mut k: Vec<Vec<f64>> = (0..n)
-            .map(|i| (0..n).map(|j| if i == j { eigenvalues[i] } else { 0.0 }).collect())
+            .map(|i| {
+                (0..n)
+                    .map(|j| if i == j { eigenvalues[i] } else { 0.0 })
+                    .collect()
+            })
             .collect();
         for _ in 0..3 {
             let mut v: Vec<f64> = (0..n).map(|_| random.normal()).collect();
@@ -211,7 +215,10 @@ mod tests {
             let spectrum: Vec<f64> = (0..n).map(|i| i as f64 - 2.5).collect();
             let found = of(&with_spectrum(&spectrum, n as u64), 100);
             assert!((found.smallest + 2.5).abs() < 1e-10, "n {n}: {found:?}");
-            assert!((found.largest - (n as f64 - 3.5)).abs() < 1e-10, "n {n}: {found:?}");
+            assert!(
+                (found.largest - (n as f64 - 3.5)).abs() < 1e-10,
+                "n {n}: {found:?}"
+            );
         }
     }
 

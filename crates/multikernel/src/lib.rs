@@ -5,6 +5,7 @@ pub mod data;
 mod eigen;
 pub mod error;
 pub mod gram;
+pub mod inspect;
 pub mod kernel;
 pub mod loss;
 mod math;

@@ -101,7 +101,8 @@ fn read(folder: &str, n: usize) -> Result<Views> {
 fn products(views: &Views) -> Result<()> {
     let n = views.len() as f64;
     let seconds = median(5, || {
-        KernelSet::new(&[spec(Kind::Linear)], views, &Options::default(), &())
+        let linear = spec(Kind::Linear, name(views), "linear".into());
+        KernelSet::new(&[linear], views, &Options::default(), &())
     })?;
     // Multiply-adds of the symmetric half.
     let flops = n * (n + 1.0) * columns(views) as f64;
@@ -192,9 +193,17 @@ fn stored(views: &Views, widths: usize) -> Result<()> {
         })?;
     }
     drop(set);
-    let set = KernelSet::new(&[spec(Kind::Precomputed)], &matrices, &Options::default(), &())?;
+    let specs: Vec<KernelSpec> = matrices
+        .iter()
+        .map(|view| spec(Kind::Precomputed, &view.name, view.name.clone()))
+        .collect();
+    let set = KernelSet::new(&specs, &matrices, &Options::default(), &())?;
     let bytes = (4 * n * n * widths) as f64;
-    questions(set.gram(), &format!("{widths} stored kernels, n = {n}"), bytes);
+    questions(
+        set.gram(),
+        &format!("{widths} stored kernels, n = {n}"),
+        bytes,
+    );
     Ok(())
 }
 
@@ -202,20 +211,28 @@ fn stored(views: &Views, widths: usize) -> Result<()> {
 fn family(views: &Views, widths: usize) -> Result<KernelSet> {
     let step = 1.2_f64.powf(50.0 / widths as f64);
     let specs: Vec<KernelSpec> = (0..widths)
-        .map(|m| step.powf(m as f64 - widths as f64 / 2.0))
-        .map(|factor| spec(Kind::Rbf(Width::Mean(factor))))
+        .map(|m| {
+            let factor = step.powf(m as f64 - widths as f64 / 2.0);
+            let kind = Kind::Rbf(Width::Mean(factor));
+            spec(kind, name(views), format!("rbf{m}"))
+        })
         .collect();
     KernelSet::new(&specs, views, &Options::default(), &())
 }
 
-fn spec(kind: Kind) -> KernelSpec {
+fn spec(kind: Kind, view: &str, name: String) -> KernelSpec {
     KernelSpec {
         kind,
-        view: None,
-        name: None,
+        view: Some(view.to_owned()),
+        name: Some(name),
         group: None,
         normalize: Normalize::None,
     }
+}
+
+/// The first view's name.
+fn name(views: &Views) -> &str {
+    views.iter().next().map_or("", |view| &view.name)
 }
 
 fn columns(views: &Views) -> usize {

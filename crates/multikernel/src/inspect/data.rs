@@ -311,7 +311,10 @@ fn repeated(views: &Views, targets: &Targets) -> Option<RepeatedSamples> {
         // Different samples of one hash are next to impossible; each is compared with the first of its kind.
         let mut kinds: Vec<usize> = Vec::new();
         for &(_, i) in bucket {
-            match kinds.iter().find(|&&k| views.iter().all(|v| same_sample(v, k, i))) {
+            match kinds
+                .iter()
+                .find(|&&k| views.iter().all(|v| same_sample(v, k, i)))
+            {
                 Some(&k) => pairs.push((k, i)),
                 None => kinds.push(i),
             }
@@ -335,14 +338,13 @@ fn repeated(views: &Views, targets: &Targets) -> Option<RepeatedSamples> {
 
 fn hash_sample(view: &ViewData, i: usize, hasher: &mut DefaultHasher) {
     // Adding 0 makes −0 the same as 0.
-    let mut number = |v: f32| (v + 0.0).to_bits().hash(hasher);
+    let bits = |v: f32| (v + 0.0).to_bits();
     match view {
-        ViewData::Dense(x) => x.row(i).iter().for_each(|&v| number(v)),
+        ViewData::Dense(x) => x.row(i).iter().for_each(|&v| bits(v).hash(hasher)),
         ViewData::Sparse(x) => {
             let (indices, values) = x.row(i);
             for (j, &v) in indices.iter().zip(values).filter(|(_, v)| **v != 0.0) {
-                number(v);
-                j.hash(hasher);
+                (j, bits(v)).hash(hasher);
             }
         }
         ViewData::Strings(x) => x[i].hash(hasher),

@@ -112,7 +112,7 @@ pub fn inspect_kernels(
     drop(packed);
     let near_duplicates = near_duplicates(&summaries, &alignments);
     let (same_samples, first_same_samples) = same.pairs();
-    let warnings = warnings(&summaries, &near_duplicates);
+    let warnings = warnings(n, &summaries, &near_duplicates);
     Ok(KernelReport {
         n_samples: n,
         kernels: summaries,
@@ -202,7 +202,9 @@ fn summarise(
     let rows = || values.chunks_exact(n);
     let (min, max) = values
         .iter()
-        .fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), &v| (a.min(v), b.max(v)));
+        .fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), &v| {
+            (a.min(v), b.max(v))
+        });
     let row_means: Vec<f64> = rows()
         .map(|row| row.iter().map(|&v| f64::from(v)).sum::<f64>() / n as f64)
         .collect();
@@ -240,9 +242,20 @@ fn summarise(
         next += i + 1;
     }
     let norm = squares.sqrt();
-    let variation = if norm > 0.0 { centred_squares.sqrt() / norm } else { 0.0 };
+    let variation = if norm > 0.0 {
+        centred_squares.sqrt() / norm
+    } else {
+        0.0
+    };
     let varies = variation >= CONSTANT;
-    Packed::normalise(packed, if varies { centred_squares.sqrt().recip() } else { 0.0 });
+    Packed::normalise(
+        packed,
+        if varies {
+            centred_squares.sqrt().recip()
+        } else {
+            0.0
+        },
+    );
 
     let spectrum = extremes(
         n,
@@ -266,11 +279,19 @@ fn summarise(
         variation,
         target_alignment: target.map(|target| {
             let scale = centred_squares.sqrt() * target.norm;
-            if varies && scale > 0.0 { along_target / scale } else { 0.0 }
+            if varies && scale > 0.0 {
+                along_target / scale
+            } else {
+                0.0
+            }
         }),
         smallest_eigenvalue: spectrum.smallest,
         largest_eigenvalue: spectrum.largest,
-        effective_rank: if squares > 0.0 { trace * trace / squares } else { 0.0 },
+        effective_rank: if squares > 0.0 {
+            trace * trace / squares
+        } else {
+            0.0
+        },
     }
 }
 
@@ -304,7 +325,11 @@ fn near_duplicates(kernels: &[KernelSummary], alignments: &[Vec<f32>]) -> Vec<Ve
     groups
 }
 
-fn warnings(kernels: &[KernelSummary], near_duplicates: &[Vec<usize>]) -> Vec<String> {
+fn warnings(
+    n: usize,
+    kernels: &[KernelSummary],
+    near_duplicates: &[Vec<usize>],
+) -> Vec<String> {
     let mut out = Vec::new();
     let named = |keep: &dyn Fn(&KernelSummary) -> bool| -> Vec<String> {
         let kept = kernels.iter().filter(|k| keep(k));
@@ -312,11 +337,14 @@ fn warnings(kernels: &[KernelSummary], near_duplicates: &[Vec<usize>]) -> Vec<St
     };
     let zero = |k: &KernelSummary| k.min == 0.0 && k.max == 0.0;
     let constant = |k: &KernelSummary| !zero(k) && k.variation < CONSTANT;
-    let identity = |k: &KernelSummary| !zero(k) && k.mean_similarity < IDENTITY;
+    let identity = |k: &KernelSummary| n > 1 && !zero(k) && k.mean_similarity < IDENTITY;
 
     let names = named(&zero);
     if !names.is_empty() {
-        out.push(format!("{} zero everywhere; leave it out", kernels_are(&names)));
+        out.push(format!(
+            "{} zero everywhere; leave it out",
+            kernels_are(&names)
+        ));
     }
     let names = named(&constant);
     if !names.is_empty() {
@@ -325,7 +353,7 @@ fn warnings(kernels: &[KernelSummary], near_duplicates: &[Vec<usize>]) -> Vec<St
             kernels_are(&names)
         ));
     }
-    let names = named(&|k| identity(k) && kernels.first().is_some());
+    let names = named(&identity);
     if !names.is_empty() {
         out.push(format!(
             "{} numerically the identity: no two samples look alike, so it fits any labels and predicts nothing (is the width too small?)",

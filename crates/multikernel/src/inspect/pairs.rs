@@ -79,11 +79,15 @@ impl Packed {
             let end = (start + WIDTH).min(self.length);
             block.clear();
             for m in 0..to {
-                block.extend_from_slice(&self.values[m * self.length + start..m * self.length + end]);
+                block.extend_from_slice(
+                    &self.values[m * self.length + start..m * self.length + end],
+                );
             }
             let width = end - start;
             rows_times_rows(&block[from * width..], &block, width, &mut part);
-            sums.iter_mut().zip(&part).for_each(|(s, p)| *s += f64::from(*p));
+            sums.iter_mut()
+                .zip(&part)
+                .for_each(|(s, p)| *s += f64::from(*p));
         }
         sums
     }
@@ -136,7 +140,11 @@ impl SameToAll {
             for w in 0..i.div_ceil(64) {
                 // Bits from the diagonal on were never asked about.
                 let below = i - w * 64;
-                let asked = if below >= 64 { u64::MAX } else { (1 << below) - 1 };
+                let asked = if below >= 64 {
+                    u64::MAX
+                } else {
+                    (1 << below) - 1
+                };
                 let mut bits = self.words[i * self.row + w].load(Ordering::Relaxed) & asked;
                 count += u64::from(bits.count_ones());
                 while bits != 0 && first.len() < LISTED {
