@@ -30,6 +30,7 @@ from threadpoolctl import threadpool_info  # noqa: E402
 SIZES = [500, 1000] if options.quick else [4000, 8000]
 FEATURES = 784
 WIDTHS = 5 if options.quick else 50
+NAMES = {"xxt": "NumPy", "cube": "rbf_kernel", "cube, distances once": "NumPy, distances once"}
 
 
 def make_data(folder):
@@ -108,25 +109,30 @@ def main():
     print(f"\n{processor()}, {options.threads} threads; NumPy {np.__version__} [{blas}], scikit-learn {sklearn.__version__}.")
     peak = f"{flops / 1e9:.0f} Gflop/s f32" if flops else "(flops not measured)"
     print(f"Measured limits: {peak}, {read / 1e9:.1f} GB/s read, {write / 1e9:.1f} GB/s written.\n")
-    print("| job | ours | theirs | ratio | bound | reached |")
+    jobs = [line for line in lines if line["job"] != "machine"]
+    stored = {line["job"]: line for line in jobs if "stored" in line["title"]}
+    print("| job | ours | compared with | times faster | bound | reached |")
     print("|---|---|---|---|---|---|")
-    for line in lines:
-        if line["job"] == "machine":
-            continue
-        bounds = {
+    for line in jobs:
+        limits = {
             "flops": line["flops"] / flops if flops else 0.0,
             "memory": line["read_bytes"] / read + line["write_bytes"] / write,
         }
-        bound, least = max(bounds.items(), key=lambda item: item[1])
-        rows = [(job, seconds) for (job, n), seconds in theirs.items()
-                if job.split(",")[0] == line["job"] and n == line["n"]] or [(None, None)]
-        for job, seconds in rows:
-            against = {"xxt": "NumPy", "cube": "rbf_kernel", "cube, distances once": "NumPy, distances once"}.get(job)
-            print("| {} | {:.4f} s | {} | {} | {} {:.4f} s | {:.0%} |".format(
-                line["title"], line["seconds"],
-                f"{seconds:.4f} s ({against})" if seconds else "",
-                f"{seconds / line['seconds']:.2f}×" if seconds else "",
-                bound, least, least / line["seconds"]))
+        bound, least = max(limits.items(), key=lambda item: item[1])
+        rows = [(f"{NAMES[job]}: {seconds:.4f} s", seconds) for (job, n), seconds in theirs.items()
+                if job.split(",")[0] == line["job"] and n == line["n"]]
+        if line["job"] in stored and line is not stored[line["job"]]:
+            other = stored[line["job"]]["seconds"]
+            rows = [(f"{WIDTHS} stored kernels: {other:.4f} s", other)]
+        for other, seconds in rows or [("", None)]:
+            ratio = f"{seconds / line['seconds']:.2f}" if seconds else ""
+            print(f"| {line['title']} | {line['seconds']:.4f} s | {other} | {ratio} "
+                  f"| {bound}: {least:.4f} s | {least / line['seconds']:.0%} |")
+    print()
+    for job, what in (("combined", "a combined matrix"), ("forms", "all quadratic forms")):
+        times = {line["kernels"]: line["seconds"] for line in jobs if line["job"] == job and "family" in line["title"]}
+        fewest, most = min(times), max(times)
+        print(f"{most} widths instead of {fewest}: {what} takes {times[most] / times[fewest]:.2f} times as long.")
 
 
 if __name__ == "__main__":
