@@ -4,6 +4,7 @@
 //! ([`Operand::block`]). Dense rows go through matrix products or vectorised tiles, sparse rows through an inverted
 //! index, strings through k-mer counts or bit planes.
 
+mod numbers;
 mod prepare;
 mod product;
 mod sparse;

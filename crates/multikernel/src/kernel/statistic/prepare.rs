@@ -1,7 +1,8 @@
 //! Making views ready: checks that the statistic can look at the view, and the layout its block routine wants.
 
+use super::numbers::Numbers;
 use super::{Operand, Samples, Statistic, product, sparse, spectrum, tiles, weighted_degree};
-use crate::data::{Csr, Pairwise, ViewData};
+use crate::data::{Pairwise, ViewData};
 use crate::error::{Error, Result};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -197,82 +198,6 @@ fn given(matrix: &Pairwise, reference: Option<&Operand>) -> Result<Operand> {
     })
 }
 
-/// Rows of numbers in either form.
-enum Numbers<'a> {
-    Dense {
-        width: usize,
-        rows: usize,
-        values: &'a [f32],
-    },
-    Sparse(Cow<'a, Csr>),
-}
-
-impl Numbers<'_> {
-    fn rows(&self) -> usize {
-        match self {
-            Numbers::Dense { rows, .. } => *rows,
-            Numbers::Sparse(x) => x.rows(),
-        }
-    }
-
-    fn width(&self) -> usize {
-        match self {
-            Numbers::Dense { width, .. } => *width,
-            Numbers::Sparse(x) => x.cols(),
-        }
-    }
-
-    /// The stored values of row i with their columns.
-    fn row(&self, i: usize) -> impl Iterator<Item = (usize, f32)> {
-        let (columns, values) = match self {
-            Numbers::Dense { width, values, .. } => (None, &values[i * width..(i + 1) * width]),
-            Numbers::Sparse(x) => {
-                let (columns, values) = x.row(i);
-                (Some(columns), values)
-            }
-        };
-        values
-            .iter()
-            .enumerate()
-            .map(move |(at, &x)| (columns.map_or(at, |columns| columns[at] as usize), x))
-    }
-
-    fn to_dense(&self) -> Vec<f32> {
-        match self {
-            Numbers::Dense { values, .. } => values.to_vec(),
-            Numbers::Sparse(x) => {
-                let mut values = vec![0.0; x.rows() * x.cols()];
-                for i in 0..x.rows() {
-                    let (columns, row) = x.row(i);
-                    for (&column, &value) in columns.iter().zip(row) {
-                        values[i * x.cols() + column as usize] = value;
-                    }
-                }
-                values
-            }
-        }
-    }
-
-    fn to_sparse(&self) -> Result<Cow<'_, Csr>> {
-        match self {
-            Numbers::Sparse(x) => Ok(Cow::Borrowed(x)),
-            Numbers::Dense { .. } => {
-                let mut starts = vec![0];
-                let (mut indices, mut values) = (Vec::new(), Vec::new());
-                for i in 0..self.rows() {
-                    for (column, x) in self.row(i).filter(|&(_, x)| x != 0.0) {
-                        // The reference is sparse and as wide, so its columns are numbered in u32 too.
-                        indices.push(column as u32);
-                        values.push(x);
-                    }
-                    starts.push(indices.len());
-                }
-                Ok(Cow::Owned(Csr::new(self.width(), starts, indices, values)?))
-            }
-        }
-    }
-}
-
 /// `outside`: Σx² of values in columns that the training samples do not have and that `numbers` leaves out.
 fn numeric(
     statistic: Statistic,
@@ -334,14 +259,14 @@ fn numeric(
     let nonnegative = (0..rows).all(|i| numbers.row(i).all(|(_, x)| x >= 0.0));
 
     let samples = if dense {
-        let mut values = numbers.to_dense();
-        if let Some(scales) = &scales {
-            for (row, scale) in values.chunks_exact_mut(width.max(1)).zip(scales) {
-                row.iter_mut()
-                    .for_each(|x| *x = (f64::from(*x) * scale) as f32);
-            }
-        }
         if squares {
+            let mut values = numbers.to_dense().into_owned();
+            if let Some(scales) = &scales {
+                for (row, scale) in values.chunks_exact_mut(width.max(1)).zip(scales) {
+                    row.iter_mut()
+                        .for_each(|x| *x = (f64::from(*x) * scale) as f32);
+                }
+            }
             let mut centre = Arc::default();
             if statistic == Statistic::SquaredDistance {
                 centre = match reference.map(|reference| &reference.samples) {
@@ -356,7 +281,7 @@ fn numeric(
                 dictionary: None,
             }
         } else {
-            Samples::Panels(tiles::Panels::new(width, &values))
+            Samples::Panels(tiles::Panels::new(width, &numbers.to_dense()))
         }
     } else {
         let reference = match reference.map(|reference| &reference.samples) {
