@@ -3,7 +3,8 @@
 
 use crate::commands::{demo, gram, inspect};
 use clap::{Args, Parser, Subcommand};
-use multikernel::data::{LoadOptions, Purpose, ScaleOption, Task, ViewCut};
+use multikernel::data::{LoadOptions, Purpose, ScaleOption, Task, ViewCut, Views};
+use multikernel::kernel::{KernelSpec, choose};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -111,11 +112,6 @@ pub(crate) struct CommonArgs {
 }
 
 impl DataArgs {
-    /// Nothing to load is named.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.features.is_empty() && self.gram.is_empty()
-    }
-
     /// What the library is to load for training, within `memory` bytes.
     pub(crate) fn load_options(&self, memory: u64) -> multikernel::Result<LoadOptions> {
         let views: Result<Vec<ViewCut>, _> = self.views.iter().map(|v| v.parse()).collect();
@@ -140,6 +136,26 @@ impl DataArgs {
 
     pub(crate) fn task(&self) -> multikernel::Result<Option<Task>> {
         self.task.as_deref().map(str::parse).transpose()
+    }
+}
+
+impl KernelArgs {
+    /// The kernels of these views, and what was chosen automatically.
+    pub(crate) fn choose(
+        &self,
+        views: &Views,
+    ) -> multikernel::Result<(Vec<KernelSpec>, Vec<String>)> {
+        let mut specs = Vec::new();
+        for spec in &self.kernel {
+            specs.extend(KernelSpec::parse(spec)?);
+        }
+        if let Some(path) = &self.kernels {
+            let text =
+                std::fs::read_to_string(path).map_err(|e| multikernel::Error::io(path, e))?;
+            let read = KernelSpec::parse_toml(&text);
+            specs.extend(read.map_err(|e| e.within(&path.display().to_string()))?);
+        }
+        choose(&specs, &self.groups, views)
     }
 }
 

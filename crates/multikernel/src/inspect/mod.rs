@@ -11,10 +11,7 @@ pub use kernels::{KernelReport, KernelSummary, inspect_kernels};
 use crate::data::{Pairwise, Targets, View, ViewData, Views};
 use crate::error::{Error, Result};
 use crate::gram::{KernelSet, Options};
-use crate::kernel::KernelSpec;
-fn expand(s: &[KernelSpec], _: &Views) -> Result<Vec<KernelSpec>> {
-    Ok(s.to_vec())
-}
+use crate::kernel::{KernelSpec, expand};
 use crate::observe::Observer;
 use crate::random::Random;
 use serde::Serialize;
