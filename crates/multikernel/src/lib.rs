@@ -1,7 +1,9 @@
 //! Multiple kernel learning: several kernels, one convex problem, a predictor and a weight for every kernel.
 #![deny(missing_docs)]
 
+pub mod certificate;
 pub mod data;
+pub mod dual;
 mod eigen;
 pub mod error;
 pub mod gram;

@@ -42,6 +42,22 @@ pub(crate) fn rows_times_rows(a: &[f32], b: &[f32], width: usize, out: &mut [f32
     }
 }
 
+/// Σ v_k a_k, summed in f64 in a fixed order.
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
+pub(crate) fn mixed_dot(values: &[f32], a: &[f64]) -> f64 {
+    const LANES: usize = 16;
+    let mut lanes = [0.0f64; LANES];
+    let (vc, ac) = (values.chunks_exact(LANES), a.chunks_exact(LANES));
+    let rest = vc.remainder().iter().zip(ac.remainder());
+    let rest: f64 = rest.map(|(v, a)| f64::from(*v) * a).sum();
+    for (v, a) in vc.zip(ac) {
+        for k in 0..LANES {
+            lanes[k] += f64::from(v[k]) * a[k];
+        }
+    }
+    lanes.iter().sum::<f64>() + rest
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

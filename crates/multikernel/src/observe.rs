@@ -15,6 +15,15 @@ pub enum Progress<'a> {
         /// How much there is.
         total: u64,
     },
+    /// A round of a solver.
+    Round {
+        /// Its number, from 1.
+        round: usize,
+        /// Primal objective.
+        primal: f64,
+        /// Dual objective.
+        dual: f64,
+    },
 }
 
 /// Told of progress, possibly from several threads; may ask to stop.

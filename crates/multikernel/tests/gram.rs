@@ -48,7 +48,9 @@ fn samples() -> (Views, Views) {
     let points = dense(&mut random, N, 5);
     let matrix = |f: &dyn Fn(f32, f32) -> f32| -> Vec<f32> {
         let pairs = (0..N * N).map(|k| (points.row(k / N), points.row(k % N)));
-        pairs.map(|(a, b)| a.iter().zip(b).map(|(&a, &b)| f(a, b)).sum()).collect()
+        pairs
+            .map(|(a, b)| a.iter().zip(b).map(|(&a, &b)| f(a, b)).sum())
+            .collect()
     };
     let given = Pairwise::new(N, N, matrix(&|a, b| a * b)).unwrap();
     let distance = Pairwise::new(N, N, matrix(&|a, b| (a - b) * (a - b))).unwrap();
@@ -106,7 +108,11 @@ fn set(normalize: &str, memory: u64) -> KernelSet {
 }
 
 fn values(gram: &Gram, m: usize) -> Vec<f64> {
-    gram.kernel(m).matrix().iter().map(|&v| f64::from(v)).collect()
+    gram.kernel(m)
+        .matrix()
+        .iter()
+        .map(|&v| f64::from(v))
+        .collect()
 }
 
 fn largest(values: &[f64]) -> f64 {
@@ -114,7 +120,10 @@ fn largest(values: &[f64]) -> f64 {
 }
 
 fn assert_close(got: f64, want: f64, tolerance: f64, what: &str) {
-    assert!((got - want).abs() <= tolerance, "{what}: {got} instead of {want}");
+    assert!(
+        (got - want).abs() <= tolerance,
+        "{what}: {got} instead of {want}"
+    );
 }
 
 /// Whether K + shift·1 has a Cholesky factor.
@@ -157,7 +166,10 @@ fn every_kernel_with_every_normalisation_is_a_kernel() {
                     assert_close(k[i * N + j], k[j * N + i], tolerance, &what);
                 }
             }
-            assert!(positive(&k, N, 1e-4 * largest(&k)), "{what} is not positive semidefinite");
+            assert!(
+                positive(&k, N, 1e-4 * largest(&k)),
+                "{what} is not positive semidefinite"
+            );
             if let Some(cross) = &cross {
                 for (row, k) in values(cross, m).iter().zip(&k) {
                     assert_close(*row, *k, tolerance, &format!("{what}, new samples"));
@@ -196,8 +208,14 @@ fn spherical_new_samples_match_the_training_rows() {
             assert_close(*row, k, 2e-5, &kernel.name);
         }
     }
-    let error = self::set("spherical", u64::MAX).cross(&new).unwrap_err().to_string();
-    assert!(error.contains("needs k(x, x) of the new samples"), "{error}");
+    let error = self::set("spherical", u64::MAX)
+        .cross(&new)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("needs k(x, x) of the new samples"),
+        "{error}"
+    );
 }
 
 /// Coefficients of which a third are zero.
@@ -225,7 +243,10 @@ fn the_three_questions_agree_with_plain_sums() {
         // Enough for everything, and just enough to compute rows when asked.
         for memory in [u64::MAX, minimum(normalize)] {
             let set = set(normalize, memory);
-            for gram in [set.gram().clone(), set.gram().subset(&[30, 2, 3, 17, 9, 25, 1])] {
+            for gram in [
+                set.gram().clone(),
+                set.gram().subset(&[30, 2, 3, 17, 9, 25, 1]),
+            ] {
                 three_questions(&gram, normalize);
             }
         }
@@ -235,11 +256,14 @@ fn the_three_questions_agree_with_plain_sums() {
 fn three_questions(gram: &Gram, what: &str) {
     let (n, kernels) = (gram.n_rows(), gram.n_kernels());
     let k: Vec<Vec<f64>> = (0..kernels).map(|m| values(gram, m)).collect();
-    let beta: Vec<f64> = (0..kernels).map(|m| if m % 4 == 3 { 0.0 } else { 0.1 + m as f64 }).collect();
+    let beta: Vec<f64> = (0..kernels)
+        .map(|m| if m % 4 == 3 { 0.0 } else { 0.1 + m as f64 })
+        .collect();
     let combined = gram.combine(&beta);
     let matrix = combined.matrix();
-    let want: Vec<f64> =
-        (0..n * n).map(|e| beta.iter().zip(&k).map(|(b, k)| b * k[e]).sum()).collect();
+    let want: Vec<f64> = (0..n * n)
+        .map(|e| beta.iter().zip(&k).map(|(b, k)| b * k[e]).sum())
+        .collect();
     let size = largest(&want);
     for (got, want) in matrix.iter().zip(&want) {
         assert_close(f64::from(*got), *want, 3e-5 * size, what);
@@ -259,20 +283,36 @@ fn three_questions(gram: &Gram, what: &str) {
             (0..n).map(|j| k[i * n + j] * values[j * outputs + y]).sum()
         };
         let mass: f64 = values.iter().map(|v| v.abs()).sum();
-        let scores = gram.kernel_scores(&rows, a);
+        let all: Vec<usize> = (0..kernels).collect();
+        let scores = gram.kernel_scores(&rows, &all, a);
+        let last = gram.kernel_scores(&rows, &[kernels - 1, 2], a);
+        for (r, row) in last.chunks(2 * outputs).enumerate() {
+            let of = |m: usize| &scores[(r * kernels + m) * outputs..(r * kernels + m + 1) * outputs];
+            assert_eq!((&row[..outputs], &row[outputs..]), (of(kernels - 1), of(2)));
+        }
         let forms = gram.signed_quadratic_forms(a);
         for (m, k) in k.iter().enumerate() {
             let tolerance = 1e-5 * mass * largest(k);
             for (r, &i) in rows.iter().enumerate() {
                 for y in 0..outputs {
                     let got = scores[(r * kernels + m) * outputs + y];
-                    assert_close(got, row_times(k, i, y), tolerance, &format!("{what} score {m}"));
+                    assert_close(
+                        got,
+                        row_times(k, i, y),
+                        tolerance,
+                        &format!("{what} score {m}"),
+                    );
                 }
             }
             let want: f64 = (0..n * outputs)
                 .map(|e| values[e] * row_times(k, e / outputs, e % outputs))
                 .sum();
-            assert_close(forms[m], want, tolerance * mass, &format!("{what} form {m}"));
+            assert_close(
+                forms[m],
+                want,
+                tolerance * mass,
+                &format!("{what} form {m}"),
+            );
         }
         for (e, got) in combined.product(a).iter().enumerate() {
             let want = row_times(&want, e / outputs, e % outputs);
@@ -284,7 +324,12 @@ fn three_questions(gram: &Gram, what: &str) {
 #[test]
 fn threads_do_not_change_a_bit() {
     let a = coefficients(2, N);
-    let on = |threads: usize| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let on = |threads: usize| {
+        rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .unwrap()
+    };
     let bits = |v: Vec<f64>| v.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
     let answer = |threads: usize, memory: u64| {
         on(threads).install(|| {
@@ -297,7 +342,7 @@ fn threads_do_not_change_a_bit() {
             [
                 bits(matrix),
                 bits(gram.signed_quadratic_forms(a)),
-                bits(gram.kernel_scores(&rows, a)),
+                bits(gram.kernel_scores(&rows, &[0, 5, 7], a)),
                 bits(combined.product(a)),
             ]
         })
@@ -306,7 +351,10 @@ fn threads_do_not_change_a_bit() {
     let least = on(3).install(|| minimum("center"));
     for memory in [u64::MAX, least, least + 40_000] {
         let one = answer(1, memory);
-        assert!(one == answer(2, memory) && one == answer(3, memory), "memory {memory}");
+        assert!(
+            one == answer(2, memory) && one == answer(3, memory),
+            "memory {memory}"
+        );
     }
 }
 
@@ -319,10 +367,22 @@ fn kernels_over_one_statistic_are_one_family() {
         (set.kernels().len(), set.gram().n_families())
     };
     let widths: Vec<String> = (1..=500).map(|w| w.to_string()).collect();
-    assert_eq!(families(&format!("rbf:view=dense,width={}", widths.join("|"))), (500, 1));
-    assert_eq!(families("poly:view=dense,degree=1|2|3,normalize=trace|none"), (6, 1));
-    assert_eq!(families("poly:view=dense,degree=1|2|3,normalize=spherical"), (3, 3));
-    assert_eq!(families("rbf:view=dense,width=1|2,normalize=spherical|none"), (4, 1));
+    assert_eq!(
+        families(&format!("rbf:view=dense,width={}", widths.join("|"))),
+        (500, 1)
+    );
+    assert_eq!(
+        families("poly:view=dense,degree=1|2|3,normalize=trace|none"),
+        (6, 1)
+    );
+    assert_eq!(
+        families("poly:view=dense,degree=1|2|3,normalize=spherical"),
+        (3, 3)
+    );
+    assert_eq!(
+        families("rbf:view=dense,width=1|2,normalize=spherical|none"),
+        (4, 1)
+    );
 }
 
 #[test]
@@ -338,11 +398,24 @@ fn a_family_stays_within_its_stated_error() {
         panic!("no dense view")
     };
     let total: f64 = beta.iter().sum();
-    assert!(combined.error_bound() < 1e-8 * total, "{:e}", combined.error_bound());
+    assert!(
+        combined.error_bound() < 1e-8 * total,
+        "{:e}",
+        combined.error_bound()
+    );
     for i in 0..N {
         for j in 0..N {
-            let d: f64 = x.row(i).iter().zip(x.row(j)).map(|(a, b)| f64::from(a - b).powi(2)).sum();
-            let want: f64 = beta.iter().zip(widths).map(|(b, w)| b * (-d / w).exp()).sum();
+            let d: f64 = x
+                .row(i)
+                .iter()
+                .zip(x.row(j))
+                .map(|(a, b)| f64::from(a - b).powi(2))
+                .sum();
+            let want: f64 = beta
+                .iter()
+                .zip(widths)
+                .map(|(b, w)| b * (-d / w).exp())
+                .sum();
             // The statistic itself is an f32: relative error 1e-6 of d, felt most by t/w·exp(−t/w) ≤ 0.37.
             let tolerance = combined.error_bound() + 1e-6 * total;
             assert_close(f64::from(matrix[i * N + j]), want, tolerance, "value");
@@ -352,10 +425,16 @@ fn a_family_stays_within_its_stated_error() {
 
 #[test]
 fn too_little_memory_is_said_before_any_work() {
-    let options = Options { memory: 1000, seed: 0 };
+    let options = Options {
+        memory: 1000,
+        seed: 0,
+    };
     let error = KernelSet::new(&specs("none"), &samples().0, &options, &()).unwrap_err();
     let text = error.to_string();
-    assert!(text.contains("1000 bytes may be used") && text.contains("allow more memory"), "{text}");
+    assert!(
+        text.contains("1000 bytes may be used") && text.contains("allow more memory"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -363,8 +442,13 @@ fn a_view_without_distances_gives_no_width() {
     let same = Dense::new(4, 2, vec![1.0; 8]).unwrap();
     let views = Views::new(vec![view("same", ViewData::Dense(same))]).unwrap();
     let specs = KernelSpec::parse("rbf").unwrap();
-    let error = KernelSet::new(&specs, &views, &Options::default(), &()).unwrap_err().to_string();
-    assert!(error.contains("the mean distance between samples in view 'same' is 0"), "{error}");
+    let error = KernelSet::new(&specs, &views, &Options::default(), &())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("the mean distance between samples in view 'same' is 0"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -104,7 +104,10 @@ fn plan(kernels: &[Kernel], sides: &[Side]) -> Vec<Plan> {
             continue;
         };
         let alone = kernel.needs_factors();
-        match plans.iter_mut().find(|p| p.side == side && !p.alone && !alone) {
+        match plans
+            .iter_mut()
+            .find(|p| p.side == side && !p.alone && !alone)
+        {
             Some(plan) => plan.members.push(m),
             None => plans.push(Plan {
                 side,
@@ -131,7 +134,9 @@ impl Budget {
             .iter()
             .map(|p| {
                 let profiles = profiles(kernels, &p.members);
-                let (_, high) = sides.rows[p.side].operand.range(&sides.cols[p.side].operand);
+                let (_, high) = sides.rows[p.side]
+                    .operand
+                    .range(&sides.cols[p.side].operand);
                 Basis::bytes(&profiles, high) as u64
             })
             .sum();
@@ -221,7 +226,9 @@ fn raw_family(
     };
     let diagonal = match &source {
         Source::Stored(values) => (0..n_rows).map(|i| values[i * n_cols + i]).collect(),
-        _ => (0..n_rows).filter_map(|i| left.operand.diagonal(i)).collect(),
+        _ => (0..n_rows)
+            .filter_map(|i| left.operand.diagonal(i))
+            .collect(),
     };
     let profiles = profiles(kernels, &plan.members);
     Ok(Family {
@@ -254,7 +261,11 @@ fn composite(
         (0..n_rows)
             .map(|i| {
                 let values = diagonals.iter().map(|d| d[i]);
-                if product { values.product::<f64>() as f32 } else { values.sum::<f64>() as f32 }
+                if product {
+                    values.product::<f64>() as f32
+                } else {
+                    values.sum::<f64>() as f32
+                }
             })
             .collect()
     };
@@ -297,7 +308,10 @@ fn normalize(
     warnings: &mut Vec<String>,
 ) -> Result<()> {
     let asked = |kernels: &[Kernel], wanted: &[Normalize]| {
-        family.members.iter().any(|&m| wanted.contains(&kernels[m].spec.normalize))
+        family
+            .members
+            .iter()
+            .any(|&m| wanted.contains(&kernels[m].spec.normalize))
     };
     if fit && asked(kernels, &[Normalize::Trace, Normalize::Multiplicative]) {
         measure_factors(family, kernels, warnings);
@@ -398,7 +412,12 @@ fn centre(family: &mut Family, kernels: &mut [Kernel], fit: bool) {
         let grand: Vec<f64> = (0..width)
             .map(|c| row_means.iter().skip(c).step_by(width).sum::<f64>() / n as f64)
             .collect();
-        for (c, &m) in family.members.iter().enumerate().filter(|(c, _)| wanted[*c]) {
+        for (c, &m) in family
+            .members
+            .iter()
+            .enumerate()
+            .filter(|(c, _)| wanted[*c])
+        {
             kernels[m].normalizer = Normalizer::Center {
                 row_means: row_means.iter().skip(c).step_by(width).copied().collect(),
                 grand_mean: grand[c],
@@ -435,6 +454,7 @@ fn row_means(family: &Family, wanted: &[bool]) -> Vec<f64> {
     let width = wanted.len();
     let cols: Vec<usize> = (0..family.n_cols).collect();
     let weights = vec![1.0 / family.n_cols as f64; family.n_cols];
+    let members: Vec<usize> = (0..width).collect();
     let mut means = vec![0.0; n_rows * width];
     let block = family.block_rows();
     means
@@ -442,7 +462,7 @@ fn row_means(family: &Family, wanted: &[bool]) -> Vec<f64> {
         .enumerate()
         .for_each(|(b, out)| {
             let rows: Vec<usize> = (b * block..b * block + out.len() / width).collect();
-            let mut scorer = RowScorer::new(family);
+            let mut scorer = RowScorer::new(family, &members);
             family.for_rows(&rows, |r, t| {
                 let scores = scorer.scores(t, &cols, &weights);
                 for (c, wanted) in wanted.iter().enumerate() {

@@ -3,6 +3,7 @@
 use super::family::{CACHED_ROWS, Family, Map};
 use super::grid::Table;
 use super::{Coefficients, Gram};
+use crate::math::mixed_dot;
 use rayon::prelude::*;
 
 /// Columns summed in f64 at a time: a tile stays in the first cache.
@@ -310,21 +311,4 @@ fn round(sums: &[f64], out: &mut [f32]) {
     for (out, sum) in out.iter_mut().zip(sums) {
         *out = *sum as f32;
     }
-}
-
-fn mixed_dot(values: &[f32], a: &[f64]) -> f64 {
-    let mut lanes = [0.0f64; 8];
-    let (vc, ac) = (values.chunks_exact(8), a.chunks_exact(8));
-    let rest: f64 = vc
-        .remainder()
-        .iter()
-        .zip(ac.remainder())
-        .map(|(v, a)| f64::from(*v) * a)
-        .sum();
-    for (v, a) in vc.zip(ac) {
-        for k in 0..8 {
-            lanes[k] += f64::from(v[k]) * a[k];
-        }
-    }
-    lanes.iter().sum::<f64>() + rest
 }

@@ -176,7 +176,12 @@ impl Family {
 }
 
 /// Rows of the product or sum of some kernels.
-pub(super) fn composite_rows(of: &Gram, kernels: &[usize], product: bool, rows: &[usize]) -> Vec<f32> {
+pub(super) fn composite_rows(
+    of: &Gram,
+    kernels: &[usize],
+    product: bool,
+    rows: &[usize],
+) -> Vec<f32> {
     let mut values = vec![f32::from(u8::from(product)); rows.len() * of.n_cols()];
     let mut factor = vec![0.0; values.len()];
     for &m in kernels {
@@ -252,7 +257,9 @@ impl RowCache {
 
 /// A poisoned cache is still a cache: rows are inserted whole.
 fn lock(cache: &Mutex<RowCache>) -> std::sync::MutexGuard<'_, RowCache> {
-    cache.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    cache
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -57,7 +57,9 @@ impl Grid {
 
     /// A grid for polynomials on [low, high]: cells of equal width.
     fn uniform(low: f64, high: f64) -> Grid {
-        let span = (high - low).max(1e-6 * high.abs().max(low.abs())).max(f64::MIN_POSITIVE);
+        let span = (high - low)
+            .max(1e-6 * high.abs().max(low.abs()))
+            .max(f64::MIN_POSITIVE);
         Grid::new(span - low, span, 2.0 * span)
     }
 
@@ -201,7 +203,9 @@ impl Basis {
         let octaves = profiles
             .iter()
             .map(|(profile, _)| match profile {
-                Profile::Exp { width } => (high / width).log2().clamp(0.0, f64::from(MAX_OCTAVES)) as usize + 2,
+                Profile::Exp { width } => {
+                    (high / width).log2().clamp(0.0, f64::from(MAX_OCTAVES)) as usize + 2
+                }
                 _ => 2,
             })
             .max()
@@ -269,6 +273,28 @@ impl Basis {
     /// (b): Σ w φ_m(t) for every m, added to `out`, from a histogram of the pairs.
     pub(super) fn sums(&self, histogram: &Histogram, out: &mut [f64]) {
         debug_assert_eq!(out.len(), self.kernels);
+        self.for_node_weights(histogram, |h, row| {
+            for (o, v) in out.iter_mut().zip(row) {
+                *o += h * v;
+            }
+        });
+    }
+
+    /// As [`Basis::sums`], for some of the kernels.
+    pub(super) fn sums_of(&self, histogram: &Histogram, kernels: &[usize], out: &mut [f64]) {
+        if kernels.len() == self.kernels {
+            return self.sums(histogram, out);
+        }
+        self.for_node_weights(histogram, |h, row| {
+            for (o, &m) in out.iter_mut().zip(kernels) {
+                *o += h * row[m];
+            }
+        });
+    }
+
+    /// Hands every node's weight and its values φ_m to `take`.
+    #[inline(always)]
+    fn for_node_weights(&self, histogram: &Histogram, mut take: impl FnMut(f64, &[f64])) {
         for (moments, values) in histogram
             .moments
             .iter()
@@ -278,10 +304,7 @@ impl Basis {
                 continue;
             }
             for (row, basis) in values.chunks(self.kernels).zip(&self.lagrange) {
-                let h = dot(moments, basis);
-                for (o, v) in out.iter_mut().zip(row) {
-                    *o += h * v;
-                }
+                take(dot(moments, basis), row);
             }
         }
     }
@@ -347,7 +370,12 @@ impl Histogram {
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut lanes = [0.0; 8];
     let (ac, bc) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f64 = ac.remainder().iter().zip(bc.remainder()).map(|(a, b)| a * b).sum();
+    let rest: f64 = ac
+        .remainder()
+        .iter()
+        .zip(bc.remainder())
+        .map(|(a, b)| a * b)
+        .sum();
     for (a, b) in ac.zip(bc) {
         for k in 0..8 {
             lanes[k] += a[k] * b[k];
@@ -362,14 +390,27 @@ mod tests {
     use proptest::prelude::*;
 
     fn exps(widths: &[f64]) -> Vec<(Profile, f64)> {
-        widths.iter().map(|&width| (Profile::Exp { width }, 1.0)).collect()
+        widths
+            .iter()
+            .map(|&width| (Profile::Exp { width }, 1.0))
+            .collect()
     }
 
-    fn check(profiles: &[(Profile, f64)], low: f64, high: f64, ts: &[f32], beta: &[f64]) -> (f64, f64) {
+    fn check(
+        profiles: &[(Profile, f64)],
+        low: f64,
+        high: f64,
+        ts: &[f32],
+        beta: &[f64],
+    ) -> (f64, f64) {
         let basis = Basis::new(profiles, low, high);
         let table = basis.combine(beta);
         let exact = |m: usize, t: f32| profiles[m].1 * profiles[m].0.value(f64::from(t));
-        let bound: f64 = beta.iter().zip(basis.bounds()).map(|(b, e)| b.abs() * e.0).sum();
+        let bound: f64 = beta
+            .iter()
+            .zip(basis.bounds())
+            .map(|(b, e)| b.abs() * e.0)
+            .sum();
         let mut worst = 0.0f64;
         for &t in ts {
             let want: f64 = beta.iter().enumerate().map(|(m, b)| b * exact(m, t)).sum();
@@ -386,9 +427,16 @@ mod tests {
         basis.sums(&histogram, &mut sums);
         let mut worst_sum = 0.0f64;
         for (m, got) in sums.iter().enumerate() {
-            let want: f64 = ts.iter().enumerate().map(|(i, &t)| weight(i) * exact(m, t)).sum();
+            let want: f64 = ts
+                .iter()
+                .enumerate()
+                .map(|(i, &t)| weight(i) * exact(m, t))
+                .sum();
             let mass: f64 = (0..ts.len()).map(|i| weight(i).abs()).sum();
-            assert!((got - want).abs() <= basis.bounds()[m].1 * mass, "kernel {m}: {got} {want}");
+            assert!(
+                (got - want).abs() <= basis.bounds()[m].1 * mass,
+                "kernel {m}: {got} {want}"
+            );
             worst_sum = worst_sum.max((got - want).abs() / mass);
         }
         (worst, worst_sum)
@@ -405,9 +453,24 @@ mod tests {
 
     #[test]
     fn polynomials_up_to_degree_three_are_exact() {
-        let poly = |degree| (Profile::Poly { gamma: 0.5, coef0: 1.0, degree }, 1.0);
+        let poly = |degree| {
+            (
+                Profile::Poly {
+                    gamma: 0.5,
+                    coef0: 1.0,
+                    degree,
+                },
+                1.0,
+            )
+        };
         let ts: Vec<f32> = (0..1000).map(|i| -3.0 + 0.01 * i as f32).collect();
-        let (value, _) = check(&[(Profile::Identity, 2.0), poly(2), poly(3)], -3.0, 7.0, &ts, &[1.0, 1.0, 1.0]);
+        let (value, _) = check(
+            &[(Profile::Identity, 2.0), poly(2), poly(3)],
+            -3.0,
+            7.0,
+            &ts,
+            &[1.0, 1.0, 1.0],
+        );
         // The largest value is 2·7 + 4.5² + 4.5³ = 125.
         assert!(value < 125.0 * 1e-12, "{value:e}");
         check(&[poly(9)], -3.0, 7.0, &ts, &[1.0]);
@@ -424,8 +487,37 @@ mod tests {
     #[test]
     fn degenerate_ranges_do_not_fail() {
         check(&exps(&[1.0]), 0.0, 0.0, &[0.0], &[1.0]);
-        check(&[(Profile::Identity, 1.0), (Profile::Poly { gamma: 1.0, coef0: 0.0, degree: 2 }, 1.0)], 3.0, 3.0, &[3.0], &[1.0, 2.0]);
-        check(&[(Profile::Poly { gamma: 1.0, coef0: 0.0, degree: 2 }, 1.0)], 0.0, 0.0, &[0.0], &[1.0]);
+        check(
+            &[
+                (Profile::Identity, 1.0),
+                (
+                    Profile::Poly {
+                        gamma: 1.0,
+                        coef0: 0.0,
+                        degree: 2,
+                    },
+                    1.0,
+                ),
+            ],
+            3.0,
+            3.0,
+            &[3.0],
+            &[1.0, 2.0],
+        );
+        check(
+            &[(
+                Profile::Poly {
+                    gamma: 1.0,
+                    coef0: 0.0,
+                    degree: 2,
+                },
+                1.0,
+            )],
+            0.0,
+            0.0,
+            &[0.0],
+            &[1.0],
+        );
     }
 
     proptest! {

@@ -240,46 +240,56 @@ impl Gram {
         q
     }
 
-    /// (K_m A)_i for the rows named: row after row, in it kernel after kernel, in it one number per output.
+    /// (K_m A)_i for the rows and kernels named: row after row, in it kernel after kernel, in it one number per output.
     ///
     /// # Panics
     /// If there is not one row of coefficients per column sample.
-    pub fn kernel_scores(&self, rows: &[usize], a: Coefficients<'_>) -> Vec<f64> {
+    pub fn kernel_scores(&self, rows: &[usize], kernels: &[usize], a: Coefficients<'_>) -> Vec<f64> {
         assert_eq!(a.len(), self.n_cols());
         let support = a.support();
         let cols: Vec<usize> = support.iter().map(|&j| self.cols.get(j)).collect();
         let rows: Vec<usize> = rows.iter().map(|&i| self.rows.get(i)).collect();
         let k = a.outputs;
-        let width = self.n_kernels * k;
+        let sums = a.sums();
+        let width = kernels.len() * k;
         let mut out = vec![0.0; rows.len() * width];
         for family in self.families.iter() {
+            // Place among the kernels asked for, and number in the family.
+            let wanted: Vec<(usize, usize)> = kernels
+                .iter()
+                .enumerate()
+                .filter_map(|(p, m)| Some((p, family.members.iter().position(|k| k == m)?)))
+                .collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            let members: Vec<usize> = wanted.iter().map(|&(_, c)| c).collect();
             // Coefficients output after output, so that each output's pass over a row is contiguous.
             let mut coefficients: Vec<f64> = (0..k)
                 .flat_map(|y| support.iter().map(move |&j| a.row(j)[y]))
                 .collect();
+            let along = mean_products(family, &cols, &coefficients);
             if let Some((_, factors)) = &family.factors {
                 for row in coefficients.chunks_mut(cols.len().max(1)) {
                     row.iter_mut().zip(&cols).for_each(|(v, &j)| *v *= factors[j]);
                 }
             }
-            let sums = a.sums();
-            let along = mean_products(family, &cols, &coefficients);
             let block = family.block_rows();
             out.par_chunks_mut(block * width)
                 .zip(rows.par_chunks(block))
                 .for_each(|(out, rows)| {
-                    let mut scorer = RowScorer::new(family);
+                    let mut scorer = RowScorer::new(family, &members);
                     family.for_rows(rows, |r, t| {
                         let row = &mut out[r * width..(r + 1) * width];
+                        let factor = family.factors.as_ref().map_or(1.0, |f| f.0[rows[r]]);
                         for y in 0..k {
                             let coefficients = &coefficients[y * cols.len()..(y + 1) * cols.len()];
                             let scores = scorer.scores(t, &cols, coefficients);
-                            let factor = family.factors.as_ref().map_or(1.0, |f| f.0[rows[r]]);
-                            for (c, &m) in family.members.iter().enumerate() {
-                                row[m * k + y] = factor * scores[c];
+                            for (&(p, c), score) in wanted.iter().zip(scores) {
+                                row[p * k + y] = factor * score;
                                 if let Some(centring) = &family.centring {
                                     let mean = centring.row_means[rows[r] * family.members.len() + c];
-                                    row[m * k + y] -= along[y * family.members.len() + c]
+                                    row[p * k + y] -= along[y * family.members.len() + c]
                                         + sums[y] * (mean - centring.grand[c]);
                                 }
                             }
@@ -310,22 +320,24 @@ fn mean_products(family: &Family, cols: &[usize], coefficients: &[f64]) -> Vec<f
         .collect()
 }
 
-/// Σ_j a_j φ_m(t_j) for every member m, from one row of the statistic.
+/// Σ_j a_j φ_m(t_j) for some members m, from one row of the statistic.
 struct RowScorer<'a> {
     family: &'a Family,
+    members: &'a [usize],
     histogram: Option<grid::Histogram>,
     scores: Vec<f64>,
 }
 
 impl<'a> RowScorer<'a> {
-    fn new(family: &'a Family) -> Self {
+    fn new(family: &'a Family, members: &'a [usize]) -> Self {
         RowScorer {
             family,
+            members,
             histogram: match &family.map {
                 Map::Scaled(_) => None,
                 Map::Table(basis) => Some(basis.histogram()),
             },
-            scores: vec![0.0; family.members.len()],
+            scores: vec![0.0; members.len()],
         }
     }
 
@@ -337,10 +349,15 @@ impl<'a> RowScorer<'a> {
                 for (&j, &a) in cols.iter().zip(a) {
                     histogram.add(t[j], a);
                 }
-                basis.sums(histogram, &mut self.scores);
+                basis.sums_of(histogram, self.members, &mut self.scores);
             }
             (Map::Scaled(factor), _) => {
-                self.scores[0] = factor * cols.iter().zip(a).map(|(&j, a)| a * f64::from(t[j])).sum::<f64>();
+                self.scores[0] = factor
+                    * cols
+                        .iter()
+                        .zip(a)
+                        .map(|(&j, a)| a * f64::from(t[j]))
+                        .sum::<f64>();
             }
             (Map::Table(_), None) => unreachable!("a table always comes with its histogram"),
         }

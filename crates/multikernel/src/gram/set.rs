@@ -1,11 +1,11 @@
 //! A set of kernels fitted to training samples: widths chosen, normalisations measured, families formed.
 
-use super::build::{Side, Sides, build};
 use super::Gram;
+use super::build::{Side, Sides, build};
 use crate::data::Views;
 use crate::error::{Error, Result};
 use crate::kernel::statistic::{Operand, Statistic};
-use crate::kernel::{KernelSpec, Kind, Normalize, Profile, Width};
+use crate::kernel::{KernelSpec, Kind, Normalize, Profile, Width, expand};
 use crate::observe::Observer;
 use crate::random::Random;
 use rayon::prelude::*;
@@ -145,7 +145,7 @@ impl KernelSet {
         options: &Options,
         observer: &dyn Observer,
     ) -> Result<Self> {
-        let specs = specs.to_vec();
+        let specs = expand(specs, views)?;
         let mut kernels: Vec<Kernel> = specs.into_iter().map(Kernel::unfitted).collect();
         let columns = prepare(&kernels, views, None)?;
         let mut notes = Vec::new();
@@ -257,10 +257,8 @@ fn choose_widths(
             continue;
         };
         let view = kernel.view().to_owned();
-        let (Kind::Rbf(width)
-        | Kind::Laplacian(width)
-        | Kind::Chi2(width)
-        | Kind::Distance(width)) = &mut kernel.spec.kind
+        let (Kind::Rbf(width) | Kind::Laplacian(width) | Kind::Chi2(width) | Kind::Distance(width)) =
+            &mut kernel.spec.kind
         else {
             continue;
         };
@@ -328,7 +326,11 @@ fn typical(x: &Operand, seed: u64) -> (f64, f64, Option<usize>) {
     let count = values.len();
     let mean = values.iter().map(|&v| f64::from(v)).sum::<f64>() / count as f64;
     let (below, &mut upper, _) = values.select_nth_unstable_by(count / 2, f32::total_cmp);
-    let lower = below.iter().copied().max_by(f32::total_cmp).unwrap_or(upper);
+    let lower = below
+        .iter()
+        .copied()
+        .max_by(f32::total_cmp)
+        .unwrap_or(upper);
     let median = if count.is_multiple_of(2) {
         0.5 * (f64::from(lower) + f64::from(upper))
     } else {

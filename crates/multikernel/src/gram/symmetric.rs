@@ -66,15 +66,18 @@ fn mirror(values: &mut [f32], n: usize) {
             }
         }
         // Right of it: 16 rows at a time read whole cache lines of the columns below.
-        block.par_chunks_mut(16 * n).enumerate().for_each(|(g, rows)| {
-            let first = start + 16 * g;
-            let width = rows.len() / n;
-            for (j, below) in below.chunks(n).enumerate() {
-                for (k, v) in below[first..first + width].iter().enumerate() {
-                    rows[k * n + end + j] = *v;
+        block
+            .par_chunks_mut(16 * n)
+            .enumerate()
+            .for_each(|(g, rows)| {
+                let first = start + 16 * g;
+                let width = rows.len() / n;
+                for (j, below) in below.chunks(n).enumerate() {
+                    for (k, v) in below[first..first + width].iter().enumerate() {
+                        rows[k * n + end + j] = *v;
+                    }
                 }
-            }
-        });
+            });
     }
 }
 
@@ -87,12 +90,22 @@ mod tests {
         for n in [1, 2, 15, 256, 257, 300, 700] {
             let value = |i: usize, j: usize| (i * 1000 + j) as f32;
             let mut values: Vec<f32> = (0..n * n)
-                .map(|k| if k % n <= k / n { value(k / n, k % n) } else { -1.0 })
+                .map(|k| {
+                    if k % n <= k / n {
+                        value(k / n, k % n)
+                    } else {
+                        -1.0
+                    }
+                })
                 .collect();
             mirror(&mut values, n);
             for i in 0..n {
                 for j in 0..n {
-                    assert_eq!(values[i * n + j], value(i.max(j), i.min(j)), "n {n} at {i}, {j}");
+                    assert_eq!(
+                        values[i * n + j],
+                        value(i.max(j), i.min(j)),
+                        "n {n} at {i}, {j}"
+                    );
                 }
             }
         }

@@ -111,6 +111,26 @@ impl BlockNorm {
         (self.r <= 2.0).then(|| 1.0 + 1.0 / self.e)
     }
 
+    /// Scales weights to where the maps put theirs: ‖β‖_p = 1 for r < 2; for r > 2 the same of 1/β with
+    /// p = r*/(2−r*). Weights of 0 stay 0. At r = 2 weights are 1 and not scaled.
+    pub fn normalize_weights(&self, beta: &mut [f64]) {
+        if self.r < 2.0 {
+            let size = length(beta, self.r / (2.0 - self.r));
+            if size > 0.0 {
+                beta.iter_mut().for_each(|b| *b /= size);
+            }
+        } else if self.r > 2.0 {
+            let inverse: Vec<f64> = beta
+                .iter()
+                .map(|&b| if b > 0.0 { 1.0 / b } else { 0.0 })
+                .collect();
+            let size = length(&inverse, self.r_dual / (2.0 - self.r_dual));
+            if size > 0.0 {
+                beta.iter_mut().for_each(|b| *b *= size);
+            }
+        }
+    }
+
     /// Ω(g) = ‖g‖_r.
     pub fn value(&self, g: &[f64]) -> f64 {
         length(g, self.r)

@@ -470,3 +470,35 @@ fn a_million_kernels_take_less_than_a_second() {
         );
     }
 }
+
+#[test]
+fn scaled_weights_are_where_the_maps_put_theirs() {
+    for r in [
+        1.0,
+        1.05,
+        1.25,
+        4.0 / 3.0,
+        1.9,
+        2.0,
+        2.5,
+        3.0,
+        8.0,
+        f64::INFINITY,
+    ] {
+        let norm = Norm::block(r).unwrap();
+        let block = norm.as_block().unwrap();
+        let mut beta = vec![0.0; 4];
+        block.dual_map(&[0.3, 2.0, 0.0, 1.1], &mut beta);
+        let mut scaled: Vec<f64> = beta
+            .iter()
+            .map(|b| if r == 2.0 { *b } else { 7.5 * b })
+            .collect();
+        block.normalize_weights(&mut scaled);
+        for (a, b) in scaled.iter().zip(&beta) {
+            assert!(
+                (a - b).abs() <= 1e-12 * b.abs(),
+                "r = {r}: {scaled:?} {beta:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! How far a result is from the optimum: primal and dual objective, from coefficients and kernels alone.
+//!
+//! The problem (P) min ½ Ω(g)² + Σ_i C_i ℓ(f_i + b, y_i), g_m = ‖w_m‖, f = Σ_m ⟨w_m, ψ_m⟩, and its dual
+//! (D) max Σ_i −C_i ℓ*(−a_i/C_i, y_i) − ½ Ω*(s)², s_m = √(aᵀK_m a), Σ a_i = 0 if there is a bias.
+//! Coefficients a and weights β ≥ 0 stand for w_m = β_m Σ_i a_i ψ_m(x_i), so g_m = β_m s_m and f = Σ_m β_m K_m a.
+//! Whatever made them, P(w, b) ≥ optimum ≥ D(a).
+
+use crate::gram::{Coefficients, Gram};
+use crate::loss::Loss;
+use crate::norm::Norm;
+
+/// What is asked of one score per sample.
+#[derive(Debug, Clone, Copy)]
+pub struct Problem<'a> {
+    /// The loss ℓ.
+    pub loss: Loss,
+    /// The targets y_i.
+    pub targets: &'a [f64],
+    /// The costs C_i ≥ 0: C times the sample's weight.
+    pub costs: &'a [f64],
+    /// Whether there is a bias b.
+    pub bias: bool,
+}
+
+/// Primal and dual objective of a result, in the scale ½Ω² + CΣℓ.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Certificate {
+    /// P of the weight vectors, with the best bias.
+    pub primal: f64,
+    /// D of the coefficients; −∞ if they are not feasible.
+    pub dual: f64,
+    /// The best bias (0 where there is none).
+    pub bias: f64,
+}
+
+impl Certificate {
+    /// (P − D) / max(|P|, |D|): how far the objective may be from the optimum, at most.
+    pub fn relative_gap(&self) -> f64 {
+        relative_gap(self.primal, self.dual)
+    }
+}
+
+/// (P − D) / max(|P|, |D|), 0 if both are 0, never negative.
+pub fn relative_gap(primal: f64, dual: f64) -> f64 {
+    let size = primal.abs().max(dual.abs());
+    if size == 0.0 {
+        0.0
+    } else if size.is_finite() {
+        ((primal - dual) / size).max(0.0)
+    } else {
+        f64::INFINITY
+    }
+}
+
+/// Coefficients may miss Σ a_i = 0 by round-off only: so much of Σ|a_i|.
+const BALANCE: f64 = 1e-9;
+
+/// The certificate of coefficients and weights on a training Gram, from the kernels themselves.
+pub fn certify(
+    gram: &Gram,
+    norm: &Norm,
+    problem: &Problem<'_>,
+    coefficients: &[f64],
+    weights: &[f64],
+) -> Certificate {
+    let a = Coefficients::single(coefficients);
+    let scores = gram.combine(weights).product(a);
+    let forms = gram.quadratic_forms(a);
+    from_scores(norm, problem, coefficients, weights, &scores, &forms)
+}
+
+/// The certificate when the scores f = K_β a and the quadratic forms aᵀK_m a are at hand.
+pub fn from_scores(
+    norm: &Norm,
+    problem: &Problem<'_>,
+    coefficients: &[f64],
+    weights: &[f64],
+    scores: &[f64],
+    forms: &[f64],
+) -> Certificate {
+    let s: Vec<f64> = forms.iter().map(|q| q.max(0.0).sqrt()).collect();
+    let g: Vec<f64> = s.iter().zip(weights).map(|(s, b)| s * b).collect();
+    let bias = best_bias(problem, scores);
+    let primal = 0.5 * norm.value(&g).powi(2) + risk(problem, scores, bias);
+    let dual = dual_linear(problem, coefficients) - 0.5 * norm.dual(&s).powi(2);
+    Certificate { primal, dual, bias }
+}
+
+/// The bias with the least risk; 0 where there is none.
+pub fn best_bias(problem: &Problem<'_>, scores: &[f64]) -> f64 {
+    if problem.bias {
+        problem
+            .loss
+            .best_bias(scores, problem.targets, problem.costs)
+    } else {
+        0.0
+    }
+}
+
+/// Σ C_i ℓ(f_i + b, y_i).
+pub fn risk(problem: &Problem<'_>, scores: &[f64], bias: f64) -> f64 {
+    scores
+        .iter()
+        .zip(problem.targets)
+        .zip(problem.costs)
+        .filter(|&(_, &c)| c > 0.0)
+        .map(|((f, y), c)| c * problem.loss.value(f + bias, *y))
+        .sum()
+}
+
+/// Σ −C_i ℓ*(−a_i/C_i, y_i); −∞ if the coefficients are not feasible.
+pub fn dual_linear(problem: &Problem<'_>, coefficients: &[f64]) -> f64 {
+    if problem.bias {
+        let sum: f64 = coefficients.iter().sum();
+        let size: f64 = coefficients.iter().map(|a| a.abs()).sum();
+        if sum.abs() > BALANCE * size {
+            return f64::NEG_INFINITY;
+        }
+    }
+    coefficients
+        .iter()
+        .zip(problem.targets)
+        .zip(problem.costs)
+        .map(|((a, y), c)| problem.loss.dual_term(*a, *c, *y))
+        .sum()
+}

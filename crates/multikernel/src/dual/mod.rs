@@ -1,0 +1,234 @@
+//! Exact MKL for one score per sample: coefficients and kernel weights to a duality gap that the user chooses.
+//!
+//! Problem: min ½ Ω(g)² + Σ C_i ℓ(f_i + b, y_i) (see `certificate`), for any norm Ω and scalar loss ℓ.
+//!
+//! Method: alternate (i) the working-set solver on the combined kernel K_β (`smo.rs`), warm started, to an accuracy
+//! tied to the current gap, with (ii) the norm's weight map, which never raises the objective; the map's steps are
+//! lengthened by Anderson's extrapolation on ln β, given up where it does not help. r = 2 needs no (ii).
+//!
+//! Stop: relative duality gap (P − D)/max(|P|, |D|) of the same (a, β), recomputed from the kernels at the end.
+//!
+//! Cost: per round one combined matrix (or its rows on demand), one product and one histogram of the pairs of support
+//! samples, for any number of kernels per statistic; per working-set step two rows.
+
+mod extrapolate;
+mod rows;
+mod smo;
+
+use crate::certificate::{Certificate, Problem, certify, from_scores};
+use crate::gram::Gram;
+use crate::loss::Loss;
+use crate::norm::Norm;
+use crate::observe::{Observer, Progress};
+use extrapolate::Extrapolation;
+use rows::Rows;
+use std::time::Instant;
+
+/// The inner accuracy is this share of the current gap: tighter wastes steps, looser stalls the gap.
+const INNER_SHARE: f64 = 0.3;
+
+/// When to stop, and what may be used.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Relative duality gap asked for.
+    pub tolerance: f64,
+    /// Largest number of weight steps.
+    pub max_rounds: usize,
+    /// When to stop at the latest.
+    pub deadline: Option<Instant>,
+    /// Bytes the solver may hold for rows of the combined kernel.
+    pub memory: u64,
+}
+
+/// Why a solver stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Status {
+    /// The gap asked for is reached.
+    Converged,
+    /// The largest number of rounds is done, or round-off allows no further progress.
+    MaxIterations,
+    /// The time is up.
+    TimeLimit,
+    /// The observer asked to stop.
+    Stopped,
+}
+
+impl Status {
+    /// As it stands in result objects.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Converged => "converged",
+            Status::MaxIterations => "max-iterations",
+            Status::TimeLimit => "time-limit",
+            Status::Stopped => "stopped",
+        }
+    }
+}
+
+/// One look at the objective.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Look {
+    /// Seconds since the solver started.
+    pub seconds: f64,
+    /// Primal objective.
+    pub primal: f64,
+    /// Dual objective.
+    pub dual: f64,
+    /// Working-set steps so far.
+    pub steps: u64,
+}
+
+/// Coefficients and weights, where they stand and how they got there.
+#[derive(Debug, Clone)]
+pub struct Solution {
+    /// a
+    pub coefficients: Vec<f64>,
+    /// β
+    pub weights: Vec<f64>,
+    /// P, D and the bias, from the kernels.
+    pub certificate: Certificate,
+    /// Why it stopped.
+    pub status: Status,
+    /// Working-set steps.
+    pub steps: u64,
+    /// One entry per round.
+    pub history: Vec<Look>,
+}
+
+/// Where to start.
+#[derive(Debug, Clone)]
+pub struct Start {
+    /// Coefficients, feasible for the problem.
+    pub coefficients: Vec<f64>,
+    /// Kernel weights.
+    pub weights: Vec<f64>,
+}
+
+/// Solves the problem; `start` makes it a warm start.
+pub fn solve(
+    gram: &Gram,
+    norm: &Norm,
+    problem: &Problem<'_>,
+    limits: &Limits,
+    start: Option<Start>,
+    observer: &dyn Observer,
+) -> Solution {
+    let begin = Instant::now();
+    let n = gram.n_rows();
+    let Start {
+        coefficients,
+        mut weights,
+    } = start.unwrap_or_else(|| Start {
+        coefficients: cold_start(problem),
+        weights: norm.initial_weights(gram.n_kernels()),
+    });
+    let mut state = smo::Coefficients {
+        a: coefficients,
+        scores: vec![0.0; n],
+    };
+    let fixed = norm.as_block().is_some_and(|b| b.r() == 2.0);
+    let mut extrapolation = Extrapolation::new();
+    let mut history: Vec<Look> = Vec::new();
+    let mut steps = 0;
+    let mut gap = f64::INFINITY;
+    let status = loop {
+        let mut rows = Rows::new(gram.combine(&weights), n, limits.memory);
+        state.scores.fill(0.0);
+        rows.add_product(&state.a, &mut state.scores);
+        let target = if fixed {
+            0.5 * limits.tolerance * scale(problem, &state, &history)
+        } else {
+            let size = scale(problem, &state, &history);
+            (INNER_SHARE * gap.min(0.2 * size)).max(0.2 * limits.tolerance * size)
+        };
+        let mut late = || limits.deadline.is_some_and(|d| Instant::now() >= d);
+        let inner = smo::solve(&mut rows, problem, &mut state, target, u64::MAX, &mut late);
+        steps += inner.steps;
+        let forms = gram.quadratic_forms(crate::gram::Coefficients::single(&state.a));
+        let now = from_scores(norm, problem, &state.a, &weights, &state.scores, &forms);
+        gap = now.primal - now.dual;
+        history.push(Look {
+            seconds: begin.elapsed().as_secs_f64(),
+            primal: now.primal,
+            dual: now.dual,
+            steps,
+        });
+        let told = observer.progress(&Progress::Round {
+            round: history.len(),
+            primal: now.primal,
+            dual: now.dual,
+        });
+        if now.relative_gap() <= limits.tolerance {
+            break Status::Converged;
+        }
+        if told.is_break() {
+            break Status::Stopped;
+        }
+        if inner.stopped {
+            break Status::TimeLimit;
+        }
+        if history.len() >= limits.max_rounds {
+            break Status::MaxIterations;
+        }
+        if !fixed {
+            let s: Vec<f64> = forms.iter().map(|q| q.sqrt()).collect();
+            extrapolation.step(norm, &s, &forms, now.primal, &mut weights);
+        } else if inner.steps == 0 {
+            break Status::MaxIterations;
+        }
+    };
+    let certificate = certify(gram, norm, problem, &state.a, &weights);
+    Solution {
+        coefficients: state.a,
+        weights,
+        certificate,
+        status,
+        steps,
+        history,
+    }
+}
+
+/// The size of the objective, for absolute accuracies.
+fn scale(problem: &Problem<'_>, state: &smo::Coefficients, history: &[Look]) -> f64 {
+    match history.last() {
+        Some(look) => look.primal.abs(),
+        None => {
+            let bias = crate::certificate::best_bias(problem, &state.scores);
+            crate::certificate::risk(problem, &state.scores, bias)
+        }
+    }
+}
+
+/// Feasible coefficients to start with: 0, or for the logistic loss, whose slope is infinite there, inside.
+fn cold_start(problem: &Problem<'_>) -> Vec<f64> {
+    let n = problem.targets.len();
+    if problem.loss != Loss::Logistic {
+        return vec![0.0; n];
+    }
+    let total = |sign: f64| -> f64 {
+        let of_sign = problem
+            .targets
+            .iter()
+            .zip(problem.costs)
+            .filter(|(y, _)| **y == sign);
+        of_sign.map(|(_, c)| c).sum()
+    };
+    let (plus, minus) = (total(1.0), total(-1.0));
+    let share = |own: f64, other: f64| match problem.bias {
+        true => 0.5 * (other / own).min(1.0),
+        false => 0.5,
+    };
+    problem
+        .targets
+        .iter()
+        .zip(problem.costs)
+        .map(|(&y, &c)| {
+            let share = if y > 0.0 {
+                share(plus, minus)
+            } else {
+                share(minus, plus)
+            };
+            y * c * share
+        })
+        .collect()
+}

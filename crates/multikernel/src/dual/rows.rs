@@ -1,0 +1,98 @@
+//! Rows of one combined kernel for the working-set solver: the whole matrix if it may be held, else rows on demand.
+
+use crate::gram::{Coefficients, Combined};
+use rayon::prelude::*;
+use std::collections::HashMap;
+
+/// Rows per task of a product.
+const CHUNK: usize = 32;
+
+/// The combined kernel K of a training Gram.
+#[derive(Debug)]
+pub(crate) struct Rows<'g> {
+    n: usize,
+    diagonal: Vec<f64>,
+    combined: Combined<'g>,
+    held: Held,
+}
+
+#[derive(Debug)]
+enum Held {
+    Matrix(Vec<f32>),
+    /// At most so many rows; all are forgotten when that is reached, since the solver's working set drifts.
+    Some(usize, HashMap<usize, Vec<f32>>),
+}
+
+impl<'g> Rows<'g> {
+    /// Holds at most `memory` bytes.
+    pub(crate) fn new(combined: Combined<'g>, n: usize, memory: u64) -> Self {
+        let diagonal = combined.diagonal();
+        let held = if (4 * n as u64).saturating_mul(n as u64) <= memory {
+            Held::Matrix(combined.matrix())
+        } else {
+            Held::Some(
+                (memory / (4 * n as u64 + 64)).max(2) as usize,
+                HashMap::new(),
+            )
+        };
+        Rows {
+            n,
+            diagonal,
+            combined,
+            held,
+        }
+    }
+
+    /// K_ii.
+    pub(crate) fn diagonal(&self) -> &[f64] {
+        &self.diagonal
+    }
+
+    /// The entries of row i at the active samples, into the front of `out`.
+    pub(crate) fn fetch(&mut self, i: usize, active: &[u32], everyone: bool, out: &mut [f32]) {
+        let n = self.n;
+        let row: &[f32] = match &mut self.held {
+            Held::Matrix(values) => &values[i * n..(i + 1) * n],
+            Held::Some(capacity, rows) => {
+                if !rows.contains_key(&i) && rows.len() >= *capacity {
+                    rows.clear();
+                }
+                let combined = &self.combined;
+                rows.entry(i).or_insert_with(|| {
+                    let mut row = vec![0.0; n];
+                    combined.rows(&[i], &mut row);
+                    row
+                })
+            }
+        };
+        if everyone {
+            out[..n].copy_from_slice(row);
+        } else {
+            for (o, &k) in out.iter_mut().zip(active) {
+                *o = row[k as usize];
+            }
+        }
+    }
+
+    /// scores += K a.
+    pub(crate) fn add_product(&self, a: &[f64], scores: &mut [f64]) {
+        match &self.held {
+            Held::Matrix(values) => {
+                scores
+                    .par_chunks_mut(CHUNK)
+                    .zip(values.par_chunks(CHUNK * self.n))
+                    .for_each(|(scores, rows)| {
+                        for (s, row) in scores.iter_mut().zip(rows.chunks(self.n)) {
+                            *s += crate::math::mixed_dot(row, a);
+                        }
+                    });
+            }
+            Held::Some(..) => {
+                let product = self.combined.product(Coefficients::single(a));
+                for (s, p) in scores.iter_mut().zip(product) {
+                    *s += p;
+                }
+            }
+        }
+    }
+}
