@@ -18,6 +18,8 @@ mod npz;
 mod pairwise;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_pages;
 mod scaling;
 mod source;
 mod table;

@@ -1,6 +1,7 @@
 //! Parquet: columns of numbers become features; columns of text ids, labels or strings.
 
 use super::View;
+use super::parquet_pages::PageSizes;
 use super::source::{Budget, Source, some_of};
 use super::table::{Growing, Names, Part, Plan, TableJob};
 use crate::error::{Error, Result};
@@ -18,6 +19,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Rows converted at a time.
 const BATCH: usize = 1 << 13;
+/// Bytes that the decoder takes for a value of a dictionary.
+const DICTIONARY_VALUE: u64 = 40;
 
 /// The names of the columns.
 pub(super) fn columns(source: &Source<'_>) -> Result<Vec<String>> {
@@ -33,6 +36,7 @@ pub(super) fn read(source: &Source<'_>, job: &TableJob<'_>, budget: &mut Budget)
         Reading {
             source,
             file,
+            chunks: chunks(source)?,
             names,
             budget,
         }
@@ -60,15 +64,18 @@ fn failed<'s>(source: &'s Source<'_>) -> impl Fn(ParquetError) -> Error + 's {
 }
 
 fn open(source: &Source<'_>) -> Result<SerializedFileReader<Chunks>> {
+    SerializedFileReader::new(chunks(source)?).map_err(failed(source))
+}
+
+fn chunks(source: &Source<'_>) -> Result<Chunks> {
     let from = match source.bytes {
         Some(bytes) => From::Memory(Bytes::copy_from_slice(bytes)),
         None => From::File(File::open(&source.name).map_err(|e| Error::io(&source.name, e))?),
     };
-    let chunks = Chunks {
+    Ok(Chunks {
         from,
         length: source.length,
-    };
-    SerializedFileReader::new(chunks).map_err(failed(source))
+    })
 }
 
 fn names(file: &SerializedFileReader<Chunks>) -> Vec<String> {
@@ -189,6 +196,8 @@ impl Cell<'_> {
 struct Reading<'r, 'a> {
     source: &'r Source<'a>,
     file: SerializedFileReader<Chunks>,
+    /// For a look at the pages beside the reader.
+    chunks: Chunks,
     names: Vec<String>,
     budget: &'r mut Budget,
 }
@@ -367,9 +376,11 @@ impl Reading<'_, '_> {
     ) -> Result<usize> {
         let schema = self.file.metadata().file_metadata().schema_descr_ptr();
         let column = schema.column(c);
+        self.check_pages(group, c)?;
+        let place = format!("{} column '{}'", self.source.name, self.names[c]);
         let unsupported = |what: String| {
             Error::input(
-                format!("{} column '{}'", self.source.name, self.names[c]),
+                place,
                 format!("{what} are not understood"),
                 "give a flat column of numbers, booleans or text",
             )
@@ -451,6 +462,41 @@ impl Reading<'_, '_> {
                 column.physical_type()
             ))),
         }
+    }
+
+    /// Compares the sizes that the pages of a column claim with the file and with the memory that may be used.
+    fn check_pages(&mut self, group: usize, c: usize) -> Result<()> {
+        let chunk = self.file.metadata().row_group(group).column(c);
+        let wrong = || {
+            damaged(
+                self.source,
+                &format!("the pages of column '{}' have wrong sizes", self.names[c]),
+            )
+        };
+        let (mut at, length) = chunk.byte_range();
+        let end = at
+            .checked_add(length)
+            .filter(|&end| end <= self.chunks.length)
+            .ok_or_else(wrong)?;
+        while at < end {
+            let piece = self.chunks.get_read(at).map_err(failed(self.source))?;
+            let sizes = PageSizes::read(piece.take(end - at)).map_err(|_| wrong())?;
+            let packed = u64::try_from(sizes.packed).map_err(|_| wrong())?;
+            let unpacked = u64::try_from(sizes.unpacked).map_err(|_| wrong())?;
+            let values = u64::try_from(sizes.dictionary).map_err(|_| wrong())?;
+            // A value of a dictionary takes at least a byte.
+            if values > unpacked {
+                return Err(wrong());
+            }
+            at = at + sizes.header + packed;
+            if at > end {
+                return Err(wrong());
+            }
+            let needed = unpacked + values * DICTIONARY_VALUE;
+            self.budget.charge(&self.source.name, needed)?;
+            self.budget.refund(needed);
+        }
+        Ok(())
     }
 
     fn typed<T: DataType>(
