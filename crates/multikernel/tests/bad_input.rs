@@ -476,7 +476,7 @@ fn ids_where_there_are_none() {
     );
 }
 
-/// Found by fuzzing: a page header of 1.3 KB claimed gigabytes, which the decoder took before it looked.
+/// Found by fuzzing: a page of a file of 1.3 KB claimed gigabytes, which the decoder took before it looked.
 #[cfg(feature = "parquet")]
 #[test]
 fn a_parquet_page_that_claims_gigabytes() {
@@ -491,5 +491,25 @@ fn a_parquet_page_that_claims_gigabytes() {
     assert!(
         error.contains("the pages of column 'b' have wrong sizes"),
         "{error}"
+    );
+}
+
+/// Found by fuzzing: the decoder panics on a page that refers to a dictionary that is not there.
+#[cfg(feature = "parquet")]
+#[test]
+fn a_parquet_page_that_makes_the_decoder_panic() {
+    let bytes = include_bytes!("fuzzed/dictionary-missing.parquet");
+    let options = LoadOptions {
+        features: vec!["x.parquet".into()],
+        views: vec!["v=1..2".parse().unwrap()],
+        label_column: Some("y".into()),
+        id_column: Some("id".into()),
+        memory: Some(64 << 20),
+        ..LoadOptions::default()
+    };
+    assert_eq!(
+        said(&options, &[("x.parquet", bytes)]),
+        "x.parquet: this is not a complete Parquet file (its pages cannot be decoded); \
+         the file is truncated or damaged: copy or write it again"
     );
 }

@@ -320,7 +320,13 @@ fn labels_from_every_kind_of_file() {
     let x: (&str, &[u8]) = ("x.csv", b"a,b\n1,2\n3,4\n");
     let numbers = npy("(2, 1)", false, &[0.5, 1.0]);
     let archive = npz(&[("y", &numbers)]);
-    let cases: Vec<(&str, Vec<u8>, Option<&str>, [&str; 2])> = vec![
+    type Case = (
+        &'static str,
+        Vec<u8>,
+        Option<&'static str>,
+        [&'static str; 2],
+    );
+    let cases: Vec<Case> = vec![
         ("y.txt", b"cat\r\ndog\n\n".to_vec(), None, ["cat", "dog"]),
         ("y", b"1\n2\n".to_vec(), None, ["1", "2"]),
         ("y.txt.gz", gz(b"true\nfalse\n"), None, ["true", "false"]),
