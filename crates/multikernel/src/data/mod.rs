@@ -8,6 +8,7 @@ mod csv;
 mod digits;
 mod fasta;
 mod given;
+mod join;
 mod label_file;
 mod labels;
 mod libsvm;
@@ -18,6 +19,8 @@ mod npz;
 mod pairwise;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_bytes;
 #[cfg(feature = "parquet")]
 mod parquet_pages;
 mod scaling;

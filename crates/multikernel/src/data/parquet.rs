@@ -1,20 +1,19 @@
 //! Parquet: columns of numbers become features; columns of text ids, labels or strings.
 
 use super::View;
+use super::parquet_bytes::{Chunks, chunks};
 use super::parquet_pages::PageSizes;
 use super::source::{Budget, Source, some_of};
 use super::table::{Growing, Names, Part, Plan, TableJob};
 use crate::error::{Error, Result};
-use bytes::Bytes;
 use half::f16;
 use parquet::basic::{ConvertedType, LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
-use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
-use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom, Take};
+use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Rows converted at a time.
@@ -67,97 +66,9 @@ fn open(source: &Source<'_>) -> Result<SerializedFileReader<Chunks>> {
     SerializedFileReader::new(chunks(source)?).map_err(failed(source))
 }
 
-fn chunks(source: &Source<'_>) -> Result<Chunks> {
-    let from = match source.bytes {
-        Some(bytes) => From::Memory(Bytes::copy_from_slice(bytes)),
-        None => From::File(File::open(&source.name).map_err(|e| Error::io(&source.name, e))?),
-    };
-    Ok(Chunks {
-        from,
-        length: source.length,
-    })
-}
-
 fn names(file: &SerializedFileReader<Chunks>) -> Vec<String> {
     let schema = file.metadata().file_metadata().schema_descr();
     schema.columns().iter().map(|c| c.path().string()).collect()
-}
-
-/// The bytes of the file; a range outside of it is refused before memory is taken for it.
-struct Chunks {
-    from: From,
-    length: u64,
-}
-
-enum From {
-    File(File),
-    Memory(Bytes),
-}
-
-impl Chunks {
-    fn check(&self, start: u64, length: u64) -> ParquetResult<()> {
-        match start.checked_add(length) {
-            Some(end) if end <= self.length => Ok(()),
-            _ => Err(ParquetError::EOF(format!(
-                "bytes {start} to {} of {}",
-                start.saturating_add(length),
-                self.length
-            ))),
-        }
-    }
-}
-
-impl Length for Chunks {
-    fn len(&self) -> u64 {
-        self.length
-    }
-}
-
-/// A part of the file, from wherever it comes.
-enum Piece {
-    File(BufReader<Take<File>>),
-    Memory(std::io::Cursor<Bytes>),
-}
-
-impl Read for Piece {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        match self {
-            Piece::File(file) => file.read(buffer),
-            Piece::Memory(bytes) => bytes.read(buffer),
-        }
-    }
-}
-
-impl ChunkReader for Chunks {
-    type T = Piece;
-
-    fn get_read(&self, start: u64) -> ParquetResult<Piece> {
-        self.check(start, 0)?;
-        Ok(match &self.from {
-            From::File(file) => {
-                let mut file = file.try_clone()?;
-                file.seek(SeekFrom::Start(start))?;
-                Piece::File(BufReader::new(file.take(self.length - start)))
-            }
-            From::Memory(bytes) => {
-                Piece::Memory(std::io::Cursor::new(bytes.slice(start as usize..)))
-            }
-        })
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        self.check(start, length as u64)?;
-        match &self.from {
-            From::File(file) => {
-                let mut file = file.try_clone()?;
-                file.seek(SeekFrom::Start(start))?;
-                let mut bytes = vec![0; length];
-                file.read_exact(&mut bytes)?;
-                Ok(bytes.into())
-            }
-            From::Memory(bytes) => Ok(bytes.slice(start as usize..start as usize + length)),
-        }
-    }
 }
 
 /// One cell.
