@@ -462,6 +462,35 @@ fn unknown_or_missing_files() {
 }
 
 #[test]
+fn ids_and_labels_of_an_archive_that_are_too_many() {
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let a = npy("<f4", "(1, 1)", &singles(&[1.0]));
+    let id = npy("<U1", "(2,)", &[b'u', 0, 0, 0, b'v', 0, 0, 0]);
+    for (name, bytes) in [("a.npy", &a), ("id.npy", &id)] {
+        zip.start_file(name, zip::write::SimpleFileOptions::default())
+            .unwrap();
+        zip.write_all(bytes).unwrap();
+    }
+    let archive = zip.finish().unwrap().into_inner();
+    let table: &[u8] = b"id,x\nv,1\nu,2\n";
+    let mut options = LoadOptions {
+        features: vec!["t.csv".into(), "x.npz".into()],
+        id_column: Some("id".into()),
+        ..LoadOptions::default()
+    };
+    assert_eq!(
+        said(&options, &[("t.csv", table), ("x.npz", &archive)]),
+        "x.npz: there are 2 ids for 1 samples; give as many ids as samples, in the same order"
+    );
+    options.id_column = None;
+    options.label_column = Some("id".into());
+    assert_eq!(
+        said(&options, &[("t.csv", table), ("x.npz", &archive)]),
+        "x.npz: there are 2 labels for 1 samples; give as many labels as samples, in the same order"
+    );
+}
+
+#[test]
 fn ids_where_there_are_none() {
     let options = LoadOptions {
         features: vec!["x.npy".into()],

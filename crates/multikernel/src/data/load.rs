@@ -438,6 +438,7 @@ impl<'l> Loader<'l> {
                 &mut self.budget,
             )?);
         }
+        part.check_counts()?;
         Ok(part)
     }
 
