@@ -9,6 +9,7 @@ mod csv;
 mod digits;
 mod fasta;
 mod given;
+mod join;
 mod label_file;
 mod labels;
 mod libsvm;
@@ -19,6 +20,10 @@ mod npz;
 mod pairwise;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_bytes;
+#[cfg(feature = "parquet")]
+mod parquet_pages;
 mod scaling;
 mod source;
 mod table;
