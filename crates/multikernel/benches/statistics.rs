@@ -136,6 +136,21 @@ fn statistics(c: &mut Criterion) {
             b.iter(|| operand.block(black_box(&rows), operand, 0..n, &mut out));
         });
     }
+    // One row at a time, as a solver without a stored matrix asks for them.
+    for (name, statistic, width) in [
+        ("one row, dot 784", Statistic::Dot, 784),
+        ("one row, l1 200", Statistic::L1, 200),
+        ("one row, chi2 200", Statistic::Chi2, 200),
+    ] {
+        let operand = statistic
+            .prepare(&dense(n, width), None)
+            .expect("a view that fits");
+        let mut out = vec![0.0; n];
+        group.throughput(Throughput::Elements((n * width) as u64));
+        group.bench_with_input(BenchmarkId::from_parameter(name), &operand, |b, operand| {
+            b.iter(|| operand.block(black_box(&[7]), operand, 0..n, &mut out));
+        });
+    }
     group.finish();
 }
 

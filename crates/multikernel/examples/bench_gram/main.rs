@@ -205,11 +205,7 @@ fn stored(views: &Views, widths: usize) -> Result<()> {
         .collect();
     let set = KernelSet::new(&specs, &matrices, &Options::default(), &())?;
     let bytes = (4 * n * n * widths) as f64;
-    questions(
-        set.gram(),
-        &format!("{widths} stored kernels"),
-        bytes,
-    );
+    questions(set.gram(), &format!("{widths} stored kernels"), bytes);
     Ok(())
 }
 

@@ -309,11 +309,7 @@ fn near_duplicates(kernels: &[KernelSummary], alignments: &[Vec<f32>]) -> Vec<Ve
     groups
 }
 
-fn warnings(
-    n: usize,
-    kernels: &[KernelSummary],
-    near_duplicates: &[Vec<usize>],
-) -> Vec<String> {
+fn warnings(n: usize, kernels: &[KernelSummary], near_duplicates: &[Vec<usize>]) -> Vec<String> {
     let mut out = Vec::new();
     let named = |keep: &dyn Fn(&KernelSummary) -> bool| -> Vec<String> {
         let kept = kernels.iter().filter(|k| keep(k));

@@ -157,11 +157,15 @@ impl BlockNorm {
             beta.fill(self.initial_weight(g.len()));
             return true;
         }
+        // one power serves both: x^r = x²/x^(2−r)
         let power = Power::new(2.0 - self.r);
-        let relative = length(g, self.r) / top;
+        let mut sum = 0.0;
         for (beta, &g) in beta.iter_mut().zip(g) {
-            *beta = weight(power.of(g.abs() / top / relative), g);
+            let x = g.abs() / top;
+            *beta = if x == 0.0 { 0.0 } else { power.of(x) };
+            sum += if x == 0.0 { 0.0 } else { x / *beta * x };
         }
+        rescale(beta, sum.powf((self.r - 2.0) / self.r));
         true
     }
 
@@ -179,12 +183,18 @@ impl BlockNorm {
             // The ratio to the largest entry is raised, not the ratio to Ω*: for r → 1 the latter is rounded near 1
             // and the exponent (10001 and more) would blow that rounding up.
             let power = Power::new(2.0 * self.e);
-            let dual_power = Power::new(self.r_dual);
-            let sum: f64 = s.iter().map(|s| dual_power.of(s.abs() / top)).sum();
-            let scale = sum.powf(-self.e / (self.e + 1.0));
+            let mut sum = 0.0;
             for (beta, &s) in beta.iter_mut().zip(s) {
-                *beta = weight(power.of(s.abs() / top) * scale, s);
+                let x = s.abs() / top;
+                *beta = if x == 0.0 { 0.0 } else { power.of(x) };
+                // for r > 2 the power may overflow, where its share of the sum is nothing
+                sum += if beta.is_infinite() {
+                    0.0
+                } else {
+                    *beta * x * x
+                };
             }
+            rescale(beta, sum.powf(-self.e / (self.e + 1.0)));
         }
     }
 
@@ -249,9 +259,12 @@ impl BlockNorm {
     }
 }
 
-/// Zero groups keep their β finite: 0 where the exponent is positive, 0 by convention where it is negative.
-fn weight(beta: f64, size: f64) -> f64 {
-    if size == 0.0 { 0.0 } else { beta.min(f64::MAX) }
+/// A weight beyond the numbers, for r > 2 and a group that almost vanishes, becomes the largest number.
+fn rescale(beta: &mut [f64], factor: f64) {
+    for beta in beta {
+        let scaled = *beta * factor;
+        *beta = if scaled > f64::MAX { f64::MAX } else { scaled };
+    }
 }
 
 /// The largest magnitude; NaN if there is one.
@@ -311,33 +324,51 @@ impl Power {
 
 #[inline]
 fn at(q: f64, g: f64, r: f64, h: f64) -> f64 {
-    (q + h * (2.0 * g + h * r)).max(0.0)
+    let value = q + h * (2.0 * g + h * r);
+    // keeps NaN, unlike max
+    if value < 0.0 { 0.0 } else { value }
+}
+
+/// The sums of `term(q, g, r)` over all kernels, each in [`LANES`] parts.
+#[inline(always)]
+fn sums<const N: usize>(
+    q: &[f64],
+    g: &[f64],
+    r: &[f64],
+    term: impl Fn(f64, f64, f64) -> [f64; N],
+) -> [f64; N] {
+    let mut parts = [[0.0; LANES]; N];
+    let (q_chunks, q_rest) = q.as_chunks::<LANES>();
+    let (g_chunks, g_rest) = g.as_chunks::<LANES>();
+    let (r_chunks, r_rest) = r.as_chunks::<LANES>();
+    for ((q, g), r) in q_chunks.iter().zip(g_chunks).zip(r_chunks) {
+        let terms: [[f64; N]; LANES] = std::array::from_fn(|lane| term(q[lane], g[lane], r[lane]));
+        for (at, parts) in parts.iter_mut().enumerate() {
+            for (part, term) in parts.iter_mut().zip(&terms) {
+                *part += term[at];
+            }
+        }
+    }
+    for ((q, g), r) in q_rest.iter().zip(g_rest).zip(r_rest) {
+        for (parts, term) in parts.iter_mut().zip(term(*q, *g, *r)) {
+            parts[0] += term;
+        }
+    }
+    parts.map(|parts| parts.into_iter().sum())
 }
 
 fn largest_at(q: &[f64], g: &[f64], r: &[f64], h: f64) -> f64 {
-    let mut top = [0.0f64; LANES];
-    let (n, tail) = lanes(q, g, r);
-    for m in (0..n).step_by(LANES) {
-        for lane in 0..LANES {
-            top[lane] = top[lane].max(at(q[m + lane], g[m + lane], r[m + lane], h));
-        }
+    let mut top = 0.0;
+    for ((q, g), r) in q.iter().zip(g).zip(r) {
+        let value = at(*q, *g, *r, h);
+        top = if value > top { value } else { top };
     }
-    let mut largest = top.into_iter().fold(0.0, f64::max);
-    for m in n..tail {
-        largest = largest.max(at(q[m], g[m], r[m], h));
-    }
-    largest
-}
-
-/// Length of the part that fills all lanes, and of the whole.
-fn lanes(q: &[f64], g: &[f64], r: &[f64]) -> (usize, usize) {
-    let n = q.len().min(g.len()).min(r.len());
-    (n - n % LANES, n)
+    top
 }
 
 /// r = 2: the sum of the quadratic forms.
 fn straight(q: &[f64], g: &[f64], r: &[f64], h: f64) -> AlongLine {
-    let (q, g, r): (f64, f64, f64) = (q.iter().sum(), g.iter().sum(), r.iter().sum());
+    let [q, g, r] = sums(q, g, r, |q, g, r| [q, g, r]);
     AlongLine {
         value: 0.5 * at(q, g, r, h),
         first: g + h * r,
@@ -377,36 +408,16 @@ impl Sums {
     #[inline(always)]
     fn over(q: &[f64], g: &[f64], r: &[f64], h: f64, top: f64, power: impl Fn(f64) -> f64) -> Self {
         let inverse = 1.0 / top;
-        let term = |m: usize| {
-            let v = g[m] + h * r[m];
-            let x = at(q[m], g[m], r[m], h) * inverse;
+        let [q, v, r, v2] = sums(q, g, r, |q, g, r| {
+            let v = g + h * r;
+            let x = at(q, g, r, h) * inverse;
             let low = power(x);
             let high = low * x;
             // v² ≤ q r for a kernel; rounding may break it where q(h) almost vanishes, and e < 1 would blow that up
-            let v2 = (v * inverse * v).min((x * r[m]).max(0.0));
-            [high * x, high * v, high * r[m], low * v2]
-        };
-        let (n, all) = lanes(q, g, r);
-        let mut sums = [[0.0f64; LANES]; 4];
-        for m in (0..n).step_by(LANES) {
-            for lane in 0..LANES {
-                let term = term(m + lane);
-                for (sums, term) in sums.iter_mut().zip(term) {
-                    sums[lane] += term;
-                }
-            }
-        }
-        for m in n..all {
-            for (sums, term) in sums.iter_mut().zip(term(m)) {
-                sums[0] += term;
-            }
-        }
-        let [q_sum, v, r_sum, v2] = sums.map(|lanes| lanes.into_iter().sum());
-        Sums {
-            q: q_sum,
-            v,
-            r: r_sum,
-            v2,
-        }
+            let (v2, bound) = (v * inverse * v, x * r);
+            let v2 = if v2 < bound { v2 } else { bound };
+            [high * x, high * v, high * r, low * v2]
+        });
+        Sums { q, v, r, v2 }
     }
 }

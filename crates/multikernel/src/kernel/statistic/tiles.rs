@@ -54,10 +54,6 @@ impl Panels {
         self.values.capacity() * size_of::<f32>()
     }
 
-    fn value(&self, i: usize, k: usize) -> f32 {
-        self.values[(i / LANES * self.width + k) * LANES + i % LANES]
-    }
-
     pub(super) fn block(
         &self,
         term: Term,
@@ -71,46 +67,83 @@ impl Panels {
             return;
         }
         debug_assert!(cols.end <= other.samples);
-        // Groups side by side: value k of row r of group g stands at (g·width + k)·GROUP + r.
-        let mut groups = vec![0.0; rows.len().div_ceil(GROUP) * self.width * GROUP];
-        for (r, &i) in rows.iter().enumerate() {
-            let first = r / GROUP * self.width * GROUP + r % GROUP;
-            for k in 0..self.width {
-                groups[first + k * GROUP] = self.value(i, k);
+        // Rows that do not fill a group go one by one, so that a single row is not paid for four times.
+        let (grouped, single) = rows.split_at(rows.len() / GROUP * GROUP);
+        let (grouped_out, single_out) = out.split_at_mut(grouped.len() * cols.len());
+        for (rows, size, out) in [(grouped, GROUP, grouped_out), (single, 1, single_out)] {
+            if rows.is_empty() {
+                continue;
+            }
+            let groups = self.grouped(rows, size);
+            match term {
+                Term::L1 => l1(&groups, size, other, &cols, out),
+                Term::Chi2 => chi2(&groups, size, other, &cols, out),
+                Term::Minimum => minimum(&groups, size, other, &cols, out),
             }
         }
-        match term {
-            Term::L1 => l1(&groups, other, cols, out),
-            Term::Chi2 => chi2(&groups, other, cols, out),
-            Term::Minimum => minimum(&groups, other, cols, out),
+    }
+
+    /// Groups side by side: value k of row r of group g stands at (g·width + k)·size + r.
+    fn grouped(&self, rows: &[usize], size: usize) -> Vec<f32> {
+        let mut groups = vec![0.0; rows.len() * self.width];
+        for (r, &i) in rows.iter().enumerate() {
+            let first = r / size * self.width * size + r % size;
+            let sample = &self.values[i / LANES * self.width * LANES + i % LANES..];
+            for k in 0..self.width {
+                groups[first + k * size] = sample[k * LANES];
+            }
         }
+        groups
     }
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2"))]
-fn l1(groups: &[f32], other: &Panels, cols: Range<usize>, out: &mut [f32]) {
-    sweep(groups, other, cols, out, |x, y| (x - y).abs());
+fn l1(groups: &[f32], size: usize, other: &Panels, cols: &Range<usize>, out: &mut [f32]) {
+    sweep(groups, size, other, cols, out, |x, y| (x - y).abs());
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2"))]
-fn chi2(groups: &[f32], other: &Panels, cols: Range<usize>, out: &mut [f32]) {
+fn chi2(groups: &[f32], size: usize, other: &Panels, cols: &Range<usize>, out: &mut [f32]) {
     // 0/0: the numerator is 0, so any positive denominator gives the 0 we want.
-    sweep(groups, other, cols, out, |x, y| {
+    sweep(groups, size, other, cols, out, |x, y| {
         let difference = x - y;
         difference * (difference / (x + y).max(f32::MIN_POSITIVE))
     });
 }
 
 #[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2"))]
-fn minimum(groups: &[f32], other: &Panels, cols: Range<usize>, out: &mut [f32]) {
-    sweep(groups, other, cols, out, |x, y| if x < y { x } else { y });
+fn minimum(groups: &[f32], size: usize, other: &Panels, cols: &Range<usize>, out: &mut [f32]) {
+    sweep(
+        groups,
+        size,
+        other,
+        cols,
+        out,
+        |x, y| if x < y { x } else { y },
+    );
 }
 
 #[inline(always)]
 fn sweep(
     groups: &[f32],
+    size: usize,
     other: &Panels,
-    cols: Range<usize>,
+    cols: &Range<usize>,
+    out: &mut [f32],
+    term: impl Fn(f32, f32) -> f32 + Copy,
+) {
+    if size == GROUP {
+        sweep_groups::<GROUP, { 2 * GROUP }>(groups, other, cols, out, term);
+    } else {
+        sweep_groups::<1, 2>(groups, other, cols, out, term);
+    }
+}
+
+#[inline(always)]
+fn sweep_groups<const SIZE: usize, const VECTORS: usize>(
+    groups: &[f32],
+    other: &Panels,
+    cols: &Range<usize>,
     out: &mut [f32],
     term: impl Fn(f32, f32) -> f32 + Copy,
 ) {
@@ -119,11 +152,9 @@ fn sweep(
         let panel = &other.values[p * width * LANES..(p + 1) * width * LANES];
         // The part of the panel that was asked for.
         let lanes = (p * LANES).max(cols.start)..((p + 1) * LANES).min(cols.end);
-        for (group, out) in groups
-            .chunks_exact(width * GROUP)
-            .zip(out.chunks_mut(cols.len() * GROUP))
-        {
-            let total = tile(group, panel, term);
+        let places = out.chunks_exact_mut(cols.len() * SIZE);
+        for (group, out) in groups.chunks_exact(width * SIZE).zip(places) {
+            let total = tile::<SIZE, VECTORS>(group, panel, term);
             for (total, out) in total.iter().zip(out.chunks_exact_mut(cols.len())) {
                 for j in lanes.clone() {
                     out[j - cols.start] = total[j % LANES] as f32;
@@ -134,7 +165,7 @@ fn sweep(
 }
 
 /// As many sums as a vector register of AVX2 holds. Written with whole arrays by value, because that is the form that the
-/// compiler keeps in registers (a 4 × 16 array updated in place ran five times slower).
+/// compiler keeps in registers (arrays of arrays, or sums updated in place, ran five to ten times slower).
 type Vector = [f32; 8];
 
 #[inline(always)]
@@ -143,17 +174,18 @@ fn add(sums: Vector, x: f32, y: Vector, term: impl Fn(f32, f32) -> f32 + Copy) -
 }
 
 #[inline(always)]
-fn tile(
+fn tile<const SIZE: usize, const VECTORS: usize>(
     group: &[f32],
     panel: &[f32],
     term: impl Fn(f32, f32) -> f32 + Copy,
-) -> [[f64; LANES]; GROUP] {
-    let mut total = [[0.0_f64; LANES]; GROUP];
-    for (group, panel) in group.chunks(CHUNK * GROUP).zip(panel.chunks(CHUNK * LANES)) {
-        let (group, _) = group.as_chunks::<GROUP>();
+) -> [[f64; LANES]; SIZE] {
+    let mut total = [[0.0_f64; LANES]; SIZE];
+    let chunks = group.chunks(CHUNK * SIZE).zip(panel.chunks(CHUNK * LANES));
+    for (group, panel) in chunks {
+        let (group, _) = group.as_chunks::<SIZE>();
         let (panel, _) = panel.as_chunks::<LANES>();
-        // Two vectors for each of the four rows.
-        let mut sums = [Vector::default(); 2 * GROUP];
+        // Two vectors for each row.
+        let mut sums = [Vector::default(); VECTORS];
         for (x, y) in group.iter().zip(panel) {
             let y: [Vector; 2] =
                 std::array::from_fn(|half| std::array::from_fn(|l| y[half * 8 + l]));

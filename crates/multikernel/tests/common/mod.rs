@@ -1,0 +1,7 @@
+//! What several test files share. Each of them compiles its own copy and uses a part of it.
+#![allow(dead_code, unreachable_pub)]
+
+pub mod conic;
+mod factor;
+pub mod problems;
+mod program;
