@@ -86,6 +86,20 @@ fn matrices_that_are_no_kernels() {
     matrices(&folder, "flat.npy", &["flat.npy", "5", "4"]);
     folder.array("skew.npy", &[5, 5], |k| k as f32);
     matrices(&folder, "skew.npy", &["skew.npy", "not symmetric", "row"]);
+    folder.array("indefinite.npy", &[5, 5], |k| {
+        if k / 5 == k % 5 { 0.1 } else { -1.0 }
+    });
+    let save = ["gram", "--gram", "indefinite.npy", "--out", "k.npz"];
+    expect(
+        &folder.bad(&save),
+        &["indefinite", "not positive semidefinite", "--indefinite"],
+    );
+    folder.good(&[&save[..], &["--indefinite", "shift"]].concat());
+    folder.good(&[&save[..], &["--indefinite", "allow"]].concat());
+    expect(
+        &folder.bad(&[&save[..], &["--indefinite", "maybe"]].concat()),
+        &["maybe", "shift"],
+    );
     folder.arrays("sizes.npz", &[("a", &[5, 5]), ("b", &[6, 6])], |_, _| 1.0);
     matrices(&folder, "sizes.npz", &["6", "5"]);
 }
