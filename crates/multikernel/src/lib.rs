@@ -4,8 +4,10 @@
 pub mod certificate;
 pub mod data;
 pub mod dual;
+mod eigen;
 pub mod error;
 pub mod gram;
+pub mod inspect;
 pub mod kernel;
 pub mod loss;
 mod math;

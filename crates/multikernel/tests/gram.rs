@@ -103,7 +103,10 @@ fn specs(normalize: &str) -> Vec<KernelSpec> {
 const NORMALIZATIONS: [&str; 5] = ["none", "spherical", "multiplicative", "trace", "center"];
 
 fn set(normalize: &str, memory: u64) -> KernelSet {
-    let options = Options { memory, seed: 0 };
+    let options = Options {
+        memory,
+        ..Options::default()
+    };
     KernelSet::new(&specs(normalize), &samples().0, &options, &()).unwrap()
 }
 
@@ -230,7 +233,10 @@ fn coefficients(outputs: usize, n: usize) -> Vec<f64> {
 
 /// The least memory that is accepted.
 fn minimum(normalize: &str) -> u64 {
-    let options = Options { memory: 0, seed: 0 };
+    let options = Options {
+        memory: 0,
+        ..Options::default()
+    };
     match KernelSet::new(&specs(normalize), &samples().0, &options, &()).unwrap_err() {
         multikernel::Error::Memory { needed, .. } => needed,
         other => panic!("{other}"),
@@ -287,7 +293,8 @@ fn three_questions(gram: &Gram, what: &str) {
         let scores = gram.kernel_scores(&rows, &all, a);
         let last = gram.kernel_scores(&rows, &[kernels - 1, 2], a);
         for (r, row) in last.chunks(2 * outputs).enumerate() {
-            let of = |m: usize| &scores[(r * kernels + m) * outputs..(r * kernels + m + 1) * outputs];
+            let of =
+                |m: usize| &scores[(r * kernels + m) * outputs..(r * kernels + m + 1) * outputs];
             assert_eq!((&row[..outputs], &row[outputs..]), (of(kernels - 1), of(2)));
         }
         let forms = gram.signed_quadratic_forms(a);

@@ -4,6 +4,7 @@
 //! [`Targets`] make of the labels what a solver needs, [`Scaling`] changes features by statistics of the training
 //! data, [`ArrayWriter`] writes arrays that [`load`] and NumPy read.
 
+mod contents;
 mod csv;
 mod digits;
 mod fasta;
@@ -24,6 +25,7 @@ mod table;
 mod views;
 mod write;
 
+pub use contents::holds_given_matrices;
 pub use digits::digits;
 pub use labels::{LabelKind, Labels, Targets, Task, infer_task};
 pub use load::{Dataset, LoadOptions, Purpose, load, load_from};

@@ -168,6 +168,14 @@ impl Views {
         Ok(out)
     }
 
+    /// Puts other data with the same number of samples into a view.
+    pub(crate) fn replace(&mut self, name: &str, data: ViewData) {
+        if let Some(view) = self.views.iter_mut().find(|v| v.name == name) {
+            debug_assert_eq!(view.data.len(), data.len());
+            view.data = data;
+        }
+    }
+
     /// The samples named, in that order. Given matrices keep all their columns.
     pub fn select(&self, rows: &[usize]) -> Result<Self> {
         let views = self

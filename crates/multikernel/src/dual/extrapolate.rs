@@ -5,6 +5,7 @@
 //! whose combined residual is smallest, each kernel counted by its share β_m q_m of the regulariser. A step after which
 //! the objective rose is forgotten, with all before it.
 
+use crate::math;
 use crate::norm::Norm;
 
 /// Rounds remembered.
@@ -88,7 +89,10 @@ impl Extrapolation {
         for i in 0..k {
             normal[i * k + i] += 1e-8 * trace;
         }
-        let gamma = cholesky_solve(&mut normal, &right)?;
+        math::cholesky(&mut normal, k)?;
+        let mut gamma = right;
+        math::solve_lower(&normal, &mut gamma);
+        math::solve_upper(&normal, &mut gamma);
         let next = (0..share.len()).map(|m| {
             let moved: f64 = (0..k)
                 .map(|i| {
@@ -108,30 +112,4 @@ fn rescale(norm: &Norm, beta: &mut [f64]) {
     if let Some(block) = norm.as_block() {
         block.normalize_weights(beta);
     }
-}
-
-/// Solves A x = b for a symmetric positive definite A given by its lower half; none if it is not.
-fn cholesky_solve(a: &mut [f64], b: &[f64]) -> Option<Vec<f64>> {
-    let n = b.len();
-    for j in 0..n {
-        let d = a[j * n + j] - (0..j).map(|p| a[j * n + p] * a[j * n + p]).sum::<f64>();
-        if !(d > 0.0) {
-            return None;
-        }
-        a[j * n + j] = d.sqrt();
-        for i in j + 1..n {
-            let s: f64 = (0..j).map(|p| a[i * n + p] * a[j * n + p]).sum();
-            a[i * n + j] = (a[i * n + j] - s) / a[j * n + j];
-        }
-    }
-    let mut x = b.to_vec();
-    for i in 0..n {
-        let s: f64 = (0..i).map(|p| a[i * n + p] * x[p]).sum();
-        x[i] = (x[i] - s) / a[i * n + i];
-    }
-    for i in (0..n).rev() {
-        let s: f64 = (i + 1..n).map(|p| a[p * n + i] * x[p]).sum();
-        x[i] = (x[i] - s) / a[i * n + i];
-    }
-    Some(x)
 }

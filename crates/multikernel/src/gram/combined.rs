@@ -254,20 +254,29 @@ impl View<'_> {
             });
             return;
         }
-        let mut sums = vec![0.0f64; rows.len() * n];
-        for part in &self.of.parts {
-            part.family().for_rows(&samples, |r, t| {
-                self.add(part, samples[r], t, 0, &mut sums[r * n..(r + 1) * n]);
-            });
-        }
-        if let Some((row_means, col_means, grand)) = &self.of.shifts {
-            for (sums, &i) in sums.chunks_mut(n).zip(&samples) {
-                for (j, sum) in sums.iter_mut().enumerate() {
-                    *sum += grand - row_means[i] - col_means[self.gram.cols.get(j)];
+        // Rows that lie in memory are summed one at a time, so that the sums stay in the first cache.
+        let block = if self.of.parts.iter().any(|p| p.family().computes_rows()) {
+            rows.len()
+        } else {
+            1
+        };
+        let mut sums = vec![0.0f64; block * n];
+        for (samples, out) in samples.chunks(block).zip(out.chunks_mut(block * n)) {
+            sums.fill(0.0);
+            for part in &self.of.parts {
+                part.family().for_rows(samples, |r, t| {
+                    self.add(part, samples[r], t, 0, &mut sums[r * n..(r + 1) * n]);
+                });
+            }
+            if let Some((row_means, col_means, grand)) = &self.of.shifts {
+                for (sums, &i) in sums.chunks_mut(n).zip(samples) {
+                    for (j, sum) in sums.iter_mut().enumerate() {
+                        *sum += grand - row_means[i] - col_means[self.gram.cols.get(j)];
+                    }
                 }
             }
+            round(&sums, out);
         }
-        round(&sums, out);
     }
 
     /// Adds a part's values of sample i with columns `from..` to `sums`; `t` is the statistic's whole row.
@@ -295,18 +304,21 @@ impl View<'_> {
     }
 }
 
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
 fn scaled(t: &[f32], factor: f64, sums: &mut [f64]) {
     for (sum, t) in sums.iter_mut().zip(t) {
         *sum += factor * f64::from(*t);
     }
 }
 
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
 fn looked_up(t: &[f32], table: &Table, sums: &mut [f64]) {
     for (sum, t) in sums.iter_mut().zip(t) {
         *sum += table.at(*t);
     }
 }
 
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
 fn round(sums: &[f64], out: &mut [f32]) {
     for (out, sum) in out.iter_mut().zip(sums) {
         *out = *sum as f32;

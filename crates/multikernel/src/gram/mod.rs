@@ -11,12 +11,14 @@
 
 mod build;
 mod combined;
+mod definite;
 mod family;
 mod grid;
 mod set;
 mod symmetric;
 
 pub use combined::Combined;
+pub use definite::Indefinite;
 pub use set::{Kernel, KernelSet, Normalizer, Options};
 
 use family::{Family, Map};
@@ -36,6 +38,7 @@ pub struct Gram {
     rows: Index,
     cols: Index,
     symmetric: bool,
+    spare: u64,
 }
 
 /// Samples of a Gram among those the families know.
@@ -133,6 +136,11 @@ impl Gram {
     /// Number of column samples.
     pub fn n_cols(&self) -> usize {
         self.cols.len()
+    }
+
+    /// Bytes of the memory given to the set that it does not use itself: a solver may hold so much.
+    pub fn spare_memory(&self) -> u64 {
+        self.spare
     }
 
     /// Number of statistics: what the cost grows with.
@@ -244,7 +252,12 @@ impl Gram {
     ///
     /// # Panics
     /// If there is not one row of coefficients per column sample.
-    pub fn kernel_scores(&self, rows: &[usize], kernels: &[usize], a: Coefficients<'_>) -> Vec<f64> {
+    pub fn kernel_scores(
+        &self,
+        rows: &[usize],
+        kernels: &[usize],
+        a: Coefficients<'_>,
+    ) -> Vec<f64> {
         assert_eq!(a.len(), self.n_cols());
         let support = a.support();
         let cols: Vec<usize> = support.iter().map(|&j| self.cols.get(j)).collect();
@@ -271,7 +284,9 @@ impl Gram {
             let along = mean_products(family, &cols, &coefficients);
             if let Some((_, factors)) = &family.factors {
                 for row in coefficients.chunks_mut(cols.len().max(1)) {
-                    row.iter_mut().zip(&cols).for_each(|(v, &j)| *v *= factors[j]);
+                    row.iter_mut()
+                        .zip(&cols)
+                        .for_each(|(v, &j)| *v *= factors[j]);
                 }
             }
             let block = family.block_rows();
@@ -288,7 +303,8 @@ impl Gram {
                             for (&(p, c), score) in wanted.iter().zip(scores) {
                                 row[p * k + y] = factor * score;
                                 if let Some(centring) = &family.centring {
-                                    let mean = centring.row_means[rows[r] * family.members.len() + c];
+                                    let mean =
+                                        centring.row_means[rows[r] * family.members.len() + c];
                                     row[p * k + y] -= along[y * family.members.len() + c]
                                         + sums[y] * (mean - centring.grand[c]);
                                 }
