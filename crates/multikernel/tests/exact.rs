@@ -133,7 +133,10 @@ fn mixed_norm() {
 fn debug_hang() {
     for r in [1.05, f64::INFINITY] {
         let at = EXPONENTS.iter().position(|e| *e == r).unwrap() as u64;
-        for (k, p) in with_norm(100 + at, 5, |_| Omega::Block(r)).into_iter().enumerate() {
+        for (k, p) in with_norm(100 + at, 5, |_| Omega::Block(r))
+            .into_iter()
+            .enumerate()
+        {
             let mut l = limits(1e-6);
             l.deadline = Some(Instant::now() + std::time::Duration::from_secs(3));
             let begin = Instant::now();
@@ -141,9 +144,20 @@ fn debug_hang() {
             if begin.elapsed().as_secs_f64() > 1.0 {
                 println!(
                     "{k} {} r {r} C {} n {} bias {}: {:?} rounds {} steps {} P {} D {} beta {:?}",
-                    p.loss, p.costs[1].max(p.costs[3]), p.targets.len(), p.bias, s.status, s.history.len(), s.steps, s.certificate.primal, s.certificate.dual, s.weights
+                    p.loss,
+                    p.costs[1].max(p.costs[3]),
+                    p.targets.len(),
+                    p.bias,
+                    s.status,
+                    s.history.len(),
+                    s.steps,
+                    s.certificate.primal,
+                    s.certificate.dual,
+                    s.weights
                 );
-                for h in s.history.iter().rev().take(4) { println!("   {h:?}"); }
+                for h in s.history.iter().rev().take(4) {
+                    println!("   {h:?}");
+                }
             }
         }
     }

@@ -40,8 +40,8 @@ const COARSE_SHARE: usize = 4;
 /// to this gap: the part's own optimum is no nearer to the whole's.
 const COARSE_TOLERANCE: f64 = 1e-2;
 
-/// More accuracy than this share of the gap never pays.
-const LEAST_INNER_SHARE: f64 = 0.01;
+/// More accuracy than this share of the gap never pays. (Near r = 1 the dual feels the root of the inner gap.)
+const LEAST_INNER_SHARE: f64 = 1e-6;
 /// The tolerance must be so many times the rounding of f32 rows for them to be good enough.
 const NOISY: f64 = 5.0;
 
@@ -169,7 +169,7 @@ pub fn solve(
             0.5 * limits.tolerance * scale(problem, &state, &history)
         } else {
             let size = scale(problem, &state, &history);
-            (share * gap.min(0.2 * size)).max(0.2 * limits.tolerance * size)
+            share * gap.min(0.2 * size).max(limits.tolerance * size)
         };
         let mut late = || limits.deadline.is_some_and(|d| Instant::now() >= d);
         let inner = smo::solve(&mut rows, problem, &mut state, target, u64::MAX, &mut late);

@@ -23,9 +23,7 @@ pub fn gram(kernels: &[Vec<f64>]) -> Gram {
     });
     let views = Views::new(views.collect()).unwrap();
     let specs: Vec<KernelSpec> = (0..kernels.len())
-        .flat_map(|m| {
-            KernelSpec::parse(&format!("precomputed:from=k{m},normalize=none")).unwrap()
-        })
+        .flat_map(|m| KernelSpec::parse(&format!("precomputed:from=k{m},normalize=none")).unwrap())
         .collect();
     let set = KernelSet::new(&specs, &views, &Options::default(), &()).unwrap();
     set.gram().clone()
