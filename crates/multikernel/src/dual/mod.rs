@@ -40,6 +40,11 @@ const COARSE_SHARE: usize = 4;
 /// to this gap: the part's own optimum is no nearer to the whole's.
 const COARSE_TOLERANCE: f64 = 1e-2;
 
+/// More accuracy than this share of the gap never pays. (Near r = 1 the dual feels the root of the inner gap.)
+const LEAST_INNER_SHARE: f64 = 1e-6;
+/// The tolerance must be so many times the rounding of f32 rows for them to be good enough.
+const NOISY: f64 = 5.0;
+
 /// When to stop, and what may be used.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -147,21 +152,37 @@ pub fn solve(
     let mut history: Vec<Look> = Vec::new();
     let mut steps = 0;
     let mut gap = f64::INFINITY;
+    let mut share = INNER_SHARE;
     let status = loop {
         let mut rows = Rows::new(gram.combine(&weights), n, limits.memory);
-        state.scores.fill(0.0);
-        rows.add_product(&state.a, &mut state.scores);
+        // Scores from rows rounded to f32 carry an error in proportion to a; exact ones to start with leave an error in
+        // proportion to the change of a alone, which falls from round to round.
+        let exact = limits.tolerance * scale(problem, &state, &history)
+            < NOISY * rounding(&rows, problem, &state.a);
+        if exact {
+            state.scores = rows.exact_product(&state.a);
+        } else {
+            state.scores.fill(0.0);
+            rows.add_product(&state.a, &mut state.scores);
+        }
         let target = if fixed {
             0.5 * limits.tolerance * scale(problem, &state, &history)
         } else {
             let size = scale(problem, &state, &history);
-            (INNER_SHARE * gap.min(0.2 * size)).max(0.2 * limits.tolerance * size)
+            share * gap.min(0.2 * size).max(limits.tolerance * size)
         };
         let mut late = || limits.deadline.is_some_and(|d| Instant::now() >= d);
         let inner = smo::solve(&mut rows, problem, &mut state, target, u64::MAX, &mut late);
         steps += inner.steps;
+        if exact && inner.steps > 0 {
+            state.scores = rows.exact_product(&state.a);
+        }
         let forms = gram.quadratic_forms(crate::gram::Coefficients::single(&state.a));
         let now = from_scores(norm, problem, &state.a, &weights, &state.scores, &forms);
+        // Weights follow coefficients that are too rough to show the way: be more exact from here on.
+        if !(now.primal - now.dual < 0.9 * gap) {
+            share = (0.5 * share).max(LEAST_INNER_SHARE);
+        }
         gap = now.primal - now.dual;
         history.push(Look {
             seconds: begin.elapsed().as_secs_f64(),
@@ -247,6 +268,15 @@ fn coarse_weights(
     };
     let solution = solve(&gram.subset(&some), norm, &part, &limits, None, observer);
     (solution.status == Status::Converged).then_some(solution.weights)
+}
+
+/// How much of the objective is rounding when scores come from rows in f32: their errors are independent, so that the
+/// squares add up, and the risk has slope C_i.
+fn rounding(rows: &Rows<'_>, problem: &Problem<'_>, a: &[f64]) -> f64 {
+    let largest = rows.diagonal().iter().fold(0.0f64, |x, k| x.max(k.abs()));
+    let length = a.iter().map(|a| a * a).sum::<f64>().sqrt();
+    let cost: f64 = problem.costs.iter().sum();
+    0.25 * f64::from(f32::EPSILON) * largest * length * cost
 }
 
 /// The size of the objective, for absolute accuracies.

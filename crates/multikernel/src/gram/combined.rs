@@ -3,7 +3,7 @@
 use super::family::{CACHED_ROWS, Family, Map};
 use super::grid::Table;
 use super::{Coefficients, Gram};
-use crate::math::mixed_dot;
+use crate::math::dot;
 use rayon::prelude::*;
 
 /// Columns summed in f64 at a time: a tile stays in the first cache.
@@ -209,7 +209,6 @@ struct View<'a> {
 impl View<'_> {
     fn dense_product(&self, rows: &[usize], a: Coefficients<'_>) -> Vec<f64> {
         let k = a.outputs();
-        let n = self.gram.n_cols();
         let block = self.of.block_rows();
         let mut out = vec![0.0; rows.len() * k];
         if a.len() == 0 {
@@ -218,20 +217,19 @@ impl View<'_> {
         out.par_chunks_mut(block * k)
             .zip(rows.par_chunks(block))
             .for_each(|(out, rows)| {
-                let mut values = vec![0.0f32; rows.len() * n];
-                self.rows_here(rows, &mut values);
-                for (out, values) in out.chunks_mut(k).zip(values.chunks(n)) {
+                // Not rounded to f32: large coefficients would show the rounding in their scores.
+                self.for_sums(rows, |r, values| {
+                    let out = &mut out[r * k..(r + 1) * k];
                     if k == 1 {
-                        out[0] = mixed_dot(values, a.values);
+                        out[0] = dot(values, a.values);
                     } else {
                         for (v, a) in values.iter().zip(a.values.chunks(k)) {
-                            let v = f64::from(*v);
                             for (o, a) in out.iter_mut().zip(a) {
                                 *o += v * a;
                             }
                         }
                     }
-                }
+                });
             });
         out
     }
@@ -254,14 +252,21 @@ impl View<'_> {
             });
             return;
         }
+        self.for_sums(rows, |r, sums| round(sums, &mut out[r * n..(r + 1) * n]));
+    }
+
+    /// Hands out combined rows before they are rounded.
+    fn for_sums(&self, rows: &[usize], mut each: impl FnMut(usize, &[f64])) {
+        let n = self.gram.n_cols();
+        let samples: Vec<usize> = rows.iter().map(|&i| self.gram.rows.get(i)).collect();
         // Rows that lie in memory are summed one at a time, so that the sums stay in the first cache.
         let block = if self.of.parts.iter().any(|p| p.family().computes_rows()) {
-            rows.len()
+            rows.len().max(1)
         } else {
             1
         };
         let mut sums = vec![0.0f64; block * n];
-        for (samples, out) in samples.chunks(block).zip(out.chunks_mut(block * n)) {
+        for (b, samples) in samples.chunks(block).enumerate() {
             sums.fill(0.0);
             for part in &self.of.parts {
                 part.family().for_rows(samples, |r, t| {
@@ -275,7 +280,9 @@ impl View<'_> {
                     }
                 }
             }
-            round(&sums, out);
+            for (r, sums) in sums.chunks(n).take(samples.len()).enumerate() {
+                each(b * block + r, sums);
+            }
         }
     }
 
