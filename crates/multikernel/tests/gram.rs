@@ -287,7 +287,8 @@ fn three_questions(gram: &Gram, what: &str) {
         let scores = gram.kernel_scores(&rows, &all, a);
         let last = gram.kernel_scores(&rows, &[kernels - 1, 2], a);
         for (r, row) in last.chunks(2 * outputs).enumerate() {
-            let of = |m: usize| &scores[(r * kernels + m) * outputs..(r * kernels + m + 1) * outputs];
+            let of =
+                |m: usize| &scores[(r * kernels + m) * outputs..(r * kernels + m + 1) * outputs];
             assert_eq!((&row[..outputs], &row[outputs..]), (of(kernels - 1), of(2)));
         }
         let forms = gram.signed_quadratic_forms(a);

@@ -17,7 +17,7 @@ mod set;
 mod symmetric;
 
 pub use combined::Combined;
-pub use set::{Kernel, KernelSet, Normalizer, Options};
+pub use set::{Kernel, KernelSet, Normalizer, Options, Reference};
 
 use family::{Family, Map};
 use rayon::prelude::*;
@@ -159,6 +159,29 @@ impl Gram {
         }
     }
 
+    /// Some of the kernels, numbered anew in the order given, without copying.
+    ///
+    /// # Panics
+    /// If a kernel does not exist or is named twice.
+    pub fn select_kernels(&self, kernels: &[usize]) -> Gram {
+        let families: Vec<Arc<Family>> = self
+            .families
+            .iter()
+            .filter_map(|family| family.restricted(kernels))
+            .map(Arc::new)
+            .collect();
+        assert_eq!(
+            families.iter().map(|f| f.members.len()).sum::<usize>(),
+            kernels.len(),
+            "kernels that exist, each once"
+        );
+        Gram {
+            families,
+            n_kernels: kernels.len(),
+            ..self.clone()
+        }
+    }
+
     /// The combination Σ_m β_m K_m, ready for questions.
     ///
     /// # Panics
@@ -244,7 +267,12 @@ impl Gram {
     ///
     /// # Panics
     /// If there is not one row of coefficients per column sample.
-    pub fn kernel_scores(&self, rows: &[usize], kernels: &[usize], a: Coefficients<'_>) -> Vec<f64> {
+    pub fn kernel_scores(
+        &self,
+        rows: &[usize],
+        kernels: &[usize],
+        a: Coefficients<'_>,
+    ) -> Vec<f64> {
         assert_eq!(a.len(), self.n_cols());
         let support = a.support();
         let cols: Vec<usize> = support.iter().map(|&j| self.cols.get(j)).collect();
@@ -271,7 +299,9 @@ impl Gram {
             let along = mean_products(family, &cols, &coefficients);
             if let Some((_, factors)) = &family.factors {
                 for row in coefficients.chunks_mut(cols.len().max(1)) {
-                    row.iter_mut().zip(&cols).for_each(|(v, &j)| *v *= factors[j]);
+                    row.iter_mut()
+                        .zip(&cols)
+                        .for_each(|(v, &j)| *v *= factors[j]);
                 }
             }
             let block = family.block_rows();
@@ -288,7 +318,8 @@ impl Gram {
                             for (&(p, c), score) in wanted.iter().zip(scores) {
                                 row[p * k + y] = factor * score;
                                 if let Some(centring) = &family.centring {
-                                    let mean = centring.row_means[rows[r] * family.members.len() + c];
+                                    let mean =
+                                        centring.row_means[rows[r] * family.members.len() + c];
                                     row[p * k + y] -= along[y * family.members.len() + c]
                                         + sums[y] * (mean - centring.grand[c]);
                                 }
