@@ -38,5 +38,6 @@ pub use matrix::{Csr, Dense};
 pub use pairwise::Pairwise;
 pub use scaling::{ScaleKind, ScaleOption, Scaling};
 pub use table::{ColumnPick, ViewCut};
-pub use views::{View, ViewData, Views};
+pub use views::{View, ViewData, Views, ViewsIter};
+pub(crate) use write::replace_file;
 pub use write::{ArraySink, ArrayWriter};
