@@ -15,9 +15,12 @@
 //! samples, for any number of kernels per statistic; per working-set step two rows.
 
 mod extrapolate;
+pub mod interleaved;
 mod rows;
 mod simplex;
 mod smo;
+pub mod tikhonov;
+pub mod wrapper;
 
 use crate::certificate::{Certificate, Problem, certify, from_scores};
 use crate::gram::Gram;
