@@ -111,7 +111,11 @@ pub fn solve(
         }
         // Coefficients stay feasible when they grow with the costs.
         warm = Some(Start {
-            coefficients: inner.coefficients.iter().map(|a| a * (next / tau)).collect(),
+            coefficients: inner
+                .coefficients
+                .iter()
+                .map(|a| a * (next / tau))
+                .collect(),
             weights: inner.weights,
         });
         tau = next;
@@ -127,7 +131,11 @@ fn size_of_weights(norm: &Norm, weights: &[f64]) -> f64 {
         Some(p) if p.is_finite() => {
             let top = weights.iter().fold(0.0f64, |t, w| t.max(*w));
             let sum: f64 = weights.iter().map(|w| (w / top).powf(p)).sum();
-            if top > 0.0 { top * sum.powf(1.0 / p) } else { 1.0 }
+            if top > 0.0 {
+                top * sum.powf(1.0 / p)
+            } else {
+                1.0
+            }
         }
         _ => {
             let top = weights.iter().fold(0.0f64, |t, w| t.max(*w));
