@@ -245,6 +245,21 @@ fn products_and_sums_of_normalised_kernels() {
 }
 
 #[test]
+fn a_model_that_cannot_be_applied_says_so_in_training() {
+    let views = views();
+    let texts = [
+        "rbf:view=d,name=a",
+        "precomputed:from=g,name=b",
+        "product:of=a*b,name=c",
+        "sum:of=a*c,normalize=spherical",
+    ];
+    let (_, fitted) = train(&texts, &views, &values(&views), &Mkl::default());
+    assert_eq!(fitted.warnings.len(), 1, "{:?}", fitted.warnings);
+    assert!(fitted.warnings[0].contains("cannot be applied to new samples"));
+    assert!(fitted.model.predict(&views).is_err());
+}
+
+#[test]
 fn every_task_and_scheme() {
     let views = views();
     let texts = [
