@@ -1,3 +1,44 @@
-//! The program `multikernel`.
+//! The program `multikernel`: main → arguments → command → print. All logic is in the library.
 
-fn main() {}
+mod args;
+mod commands;
+mod machine;
+mod output;
+mod progress;
+mod session;
+
+use clap::Parser;
+use multikernel::Error;
+use std::process::ExitCode;
+
+/// The data, a SPEC or a value is wrong, or the system said no.
+const WRONG: u8 = 1;
+/// 128 + the number of SIGINT, as shells have it.
+const INTERRUPTED: u8 = 130;
+
+fn main() -> ExitCode {
+    let arguments = args::Cli::parse();
+    match commands::run(arguments.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if matches!(error.downcast_ref(), Some(Error::Stopped)) => {
+            eprintln!("stopped; nothing was written");
+            ExitCode::from(INTERRUPTED)
+        }
+        Err(error) => {
+            // Errors of the library say everything in one sentence; others say more in what caused them.
+            match error.downcast_ref::<Error>() {
+                Some(error) => eprintln!("error: {error}"),
+                None => eprintln!("error: {error:#}"),
+            }
+            ExitCode::from(WRONG)
+        }
+    }
+}
+
+/// Whoever reads our output has seen enough (`multikernel … | head`): no failure of ours.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+}

@@ -45,7 +45,7 @@ pub fn relative_gap(primal: f64, dual: f64) -> f64 {
     let size = primal.abs().max(dual.abs());
     if size == 0.0 {
         0.0
-    } else if size.is_finite() {
+    } else if size.is_finite() && !(primal - dual).is_nan() {
         ((primal - dual) / size).max(0.0)
     } else {
         f64::INFINITY

@@ -1,4 +1,7 @@
-//! The one matrix product everything is built on, behind a safe door.
+//! Dense linear algebra: the one matrix product everything is built on, behind a safe door; sums in a fixed order; the
+//! Cholesky factor.
+
+use rayon::prelude::*;
 
 /// out = A·Bᵀ on the calling thread, where `a` and `b` hold rows of `width` values and `out` one row for each row of
 /// `a`, one column for each row of `b`.
@@ -56,6 +59,81 @@ pub(crate) fn mixed_dot(values: &[f32], a: &[f64]) -> f64 {
         }
     }
     lanes.iter().sum::<f64>() + rest
+}
+
+/// Σ a_k b_k in a fixed order.
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    const LANES: usize = 16;
+    let mut lanes = [0.0; LANES];
+    let (ac, bc) = (a.chunks_exact(LANES), b.chunks_exact(LANES));
+    let rest: f64 = ac
+        .remainder()
+        .iter()
+        .zip(bc.remainder())
+        .map(|(a, b)| a * b)
+        .sum();
+    for (a, b) in ac.zip(bc) {
+        for k in 0..LANES {
+            lanes[k] += a[k] * b[k];
+        }
+    }
+    lanes.iter().sum::<f64>() + rest
+}
+
+/// Replaces the lower half of a symmetric n×n matrix by its Cholesky factor; none if it is not positive definite.
+///
+/// Columns in blocks: the rows below a block do not depend on each other, so they are spread over the threads.
+pub(crate) fn cholesky(matrix: &mut [f64], n: usize) -> Option<()> {
+    const BLOCK: usize = 64;
+    for start in (0..n).step_by(BLOCK) {
+        let end = (start + BLOCK).min(n);
+        let (above, below) = matrix.split_at_mut(end * n);
+        for i in start..end {
+            let (done, row) = above.split_at_mut(i * n);
+            finish_row(&mut row[..n], done, start, i, n);
+            let d = row[i] - dot(&row[..i], &row[..i]);
+            if !(d > 0.0 && d.is_finite()) {
+                return None;
+            }
+            row[i] = d.sqrt();
+        }
+        let above = &*above;
+        below
+            .par_chunks_mut(n)
+            .for_each(|row| finish_row(row, above, start, end, n));
+    }
+    Some(())
+}
+
+/// Entries `from..to` of a row of the factor, given the rows of the factor above.
+fn finish_row(row: &mut [f64], factor: &[f64], from: usize, to: usize, n: usize) {
+    for j in from..to {
+        let other = &factor[j * n..j * n + j + 1];
+        row[j] = (row[j] - dot(&row[..j], &other[..j])) / other[j];
+    }
+}
+
+/// Replaces b by L⁻¹b for a factor made by [`cholesky`].
+pub(crate) fn solve_lower(factor: &[f64], b: &mut [f64]) {
+    let n = b.len();
+    for i in 0..n {
+        let row = &factor[i * n..i * n + i + 1];
+        b[i] = (b[i] - dot(&row[..i], &b[..i])) / row[i];
+    }
+}
+
+/// Replaces b by L⁻ᵀb for a factor made by [`cholesky`].
+pub(crate) fn solve_upper(factor: &[f64], b: &mut [f64]) {
+    let n = b.len();
+    for i in (0..n).rev() {
+        b[i] /= factor[i * n + i];
+        let (before, value) = (&factor[i * n..i * n + i], b[i]);
+        b[..i]
+            .iter_mut()
+            .zip(before)
+            .for_each(|(b, l)| *b -= value * l);
+    }
 }
 
 #[cfg(test)]

@@ -103,7 +103,10 @@ fn specs(normalize: &str) -> Vec<KernelSpec> {
 const NORMALIZATIONS: [&str; 5] = ["none", "spherical", "multiplicative", "trace", "center"];
 
 fn set(normalize: &str, memory: u64) -> KernelSet {
-    let options = Options { memory, seed: 0 };
+    let options = Options {
+        memory,
+        ..Options::default()
+    };
     KernelSet::new(&specs(normalize), &samples().0, &options, &()).unwrap()
 }
 
@@ -230,7 +233,10 @@ fn coefficients(outputs: usize, n: usize) -> Vec<f64> {
 
 /// The least memory that is accepted.
 fn minimum(normalize: &str) -> u64 {
-    let options = Options { memory: 0, seed: 0 };
+    let options = Options {
+        memory: 0,
+        ..Options::default()
+    };
     match KernelSet::new(&specs(normalize), &samples().0, &options, &()).unwrap_err() {
         multikernel::Error::Memory { needed, .. } => needed,
         other => panic!("{other}"),
@@ -429,6 +435,7 @@ fn too_little_memory_is_said_before_any_work() {
     let options = Options {
         memory: 1000,
         seed: 0,
+        ..Options::default()
     };
     let error = KernelSet::new(&specs("none"), &samples().0, &options, &()).unwrap_err();
     let text = error.to_string();

@@ -4,10 +4,12 @@
 //! [`Targets`] make of the labels what a solver needs, [`Scaling`] changes features by statistics of the training
 //! data, [`ArrayWriter`] writes arrays that [`load`] and NumPy read.
 
+mod contents;
 mod csv;
 mod digits;
 mod fasta;
 mod given;
+mod join;
 mod label_file;
 mod labels;
 mod libsvm;
@@ -18,12 +20,17 @@ mod npz;
 mod pairwise;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_bytes;
+#[cfg(feature = "parquet")]
+mod parquet_pages;
 mod scaling;
 mod source;
 mod table;
 mod views;
 mod write;
 
+pub use contents::holds_given_matrices;
 pub use digits::digits;
 pub use labels::{LabelKind, Labels, Targets, Task, infer_task};
 pub use load::{Dataset, LoadOptions, Purpose, load, load_from};

@@ -3,12 +3,15 @@
 //! The map β → T(β) (norm.rs) goes a fraction of the way to its fixed point, the smaller the nearer r is to 1. With
 //! x = ln β and residuals e = ln T(β) − ln β of the last few rounds, the next x is the combination of the mapped points
 //! whose combined residual is smallest, each kernel counted by its share β_m q_m of the regulariser. A step after which
-//! the objective rose is forgotten, with all before it.
+//! the objective rose is taken back, all before it is forgotten, and the map goes on alone for a while.
 
+use crate::math;
 use crate::norm::Norm;
 
 /// Rounds remembered.
 const MEMORY: usize = 5;
+/// The most steps of the map itself between two extrapolations that failed.
+const LONGEST_REST: u32 = 64;
 /// The longest step of one kernel's ln β.
 const LONGEST: f64 = 3.0;
 
@@ -17,6 +20,10 @@ pub(super) struct Extrapolation {
     /// (x, e) of earlier rounds.
     past: Vec<(Vec<f64>, Vec<f64>)>,
     primal: f64,
+    /// The map's own answer where the last extrapolated step began; empty after a step of the map itself.
+    plain: Vec<f64>,
+    /// Steps of the map to be made before the next extrapolation, and how many there were last time.
+    rest: (u32, u32),
 }
 
 impl Extrapolation {
@@ -24,6 +31,8 @@ impl Extrapolation {
         Extrapolation {
             past: Vec::new(),
             primal: f64::INFINITY,
+            plain: Vec::new(),
+            rest: (0, 0),
         }
     }
 
@@ -36,11 +45,18 @@ impl Extrapolation {
         primal: f64,
         beta: &mut [f64],
     ) {
+        if primal > self.primal && !self.plain.is_empty() {
+            // The extrapolation led uphill: take the map's step instead, and trust it for longer than the last time.
+            beta.copy_from_slice(&self.plain);
+            self.plain.clear();
+            self.past.clear();
+            let longer = (2 * self.rest.1).clamp(1, LONGEST_REST);
+            self.rest = (longer, longer);
+            return;
+        }
         let old = beta.to_vec();
         norm.weights(s, beta);
-        if primal > self.primal {
-            self.past.clear();
-        }
+        self.plain.clear();
         self.primal = primal;
         let log = |v: f64| v.max(f64::MIN_POSITIVE).ln();
         let x: Vec<f64> = old.iter().map(|&b| log(b)).collect();
@@ -51,6 +67,10 @@ impl Extrapolation {
         if self.past.len() > MEMORY {
             self.past.remove(0);
         }
+        if self.rest.0 > 0 {
+            self.rest.0 -= 1;
+            return;
+        }
         if self.past.len() < 2 || !(total > 0.0 && total.is_finite()) {
             return;
         }
@@ -60,6 +80,7 @@ impl Extrapolation {
         let Some((x, _)) = self.past.last() else {
             return;
         };
+        self.plain = beta.to_vec();
         for ((b, next), x) in beta.iter_mut().zip(next).zip(x) {
             if *b > 0.0 {
                 *b = (x + (next - x).clamp(-LONGEST, LONGEST)).exp();
@@ -88,7 +109,10 @@ impl Extrapolation {
         for i in 0..k {
             normal[i * k + i] += 1e-8 * trace;
         }
-        let gamma = cholesky_solve(&mut normal, &right)?;
+        math::cholesky(&mut normal, k)?;
+        let mut gamma = right;
+        math::solve_lower(&normal, &mut gamma);
+        math::solve_upper(&normal, &mut gamma);
         let next = (0..share.len()).map(|m| {
             let moved: f64 = (0..k)
                 .map(|i| {
@@ -108,30 +132,4 @@ fn rescale(norm: &Norm, beta: &mut [f64]) {
     if let Some(block) = norm.as_block() {
         block.normalize_weights(beta);
     }
-}
-
-/// Solves A x = b for a symmetric positive definite A given by its lower half; none if it is not.
-fn cholesky_solve(a: &mut [f64], b: &[f64]) -> Option<Vec<f64>> {
-    let n = b.len();
-    for j in 0..n {
-        let d = a[j * n + j] - (0..j).map(|p| a[j * n + p] * a[j * n + p]).sum::<f64>();
-        if !(d > 0.0) {
-            return None;
-        }
-        a[j * n + j] = d.sqrt();
-        for i in j + 1..n {
-            let s: f64 = (0..j).map(|p| a[i * n + p] * a[j * n + p]).sum();
-            a[i * n + j] = (a[i * n + j] - s) / a[j * n + j];
-        }
-    }
-    let mut x = b.to_vec();
-    for i in 0..n {
-        let s: f64 = (0..i).map(|p| a[i * n + p] * x[p]).sum();
-        x[i] = (x[i] - s) / a[i * n + i];
-    }
-    for i in (0..n).rev() {
-        let s: f64 = (i + 1..n).map(|p| a[p * n + i] * x[p]).sum();
-        x[i] = (x[i] - s) / a[i * n + i];
-    }
-    Some(x)
 }

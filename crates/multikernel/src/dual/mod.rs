@@ -5,6 +5,9 @@
 //! Method: alternate (i) the working-set solver on the combined kernel K_β (`smo.rs`), warm started, to an accuracy
 //! tied to the current gap, with (ii) the norm's weight map, which never raises the objective; the map's steps are
 //! lengthened by Anderson's extrapolation on ln β, given up where it does not help. r = 2 needs no (ii).
+//! At r = 1 the map loses its guarantee: there Newton steps on the simplex take its place (`simplex.rs`).
+//!
+//! Large problems start from the weights of a quarter of their samples.
 //!
 //! Stop: relative duality gap (P − D)/max(|P|, |D|) of the same (a, β), recomputed from the kernels at the end.
 //!
@@ -13,6 +16,7 @@
 
 mod extrapolate;
 mod rows;
+mod simplex;
 mod smo;
 
 use crate::certificate::{Certificate, Problem, certify, from_scores};
@@ -20,12 +24,26 @@ use crate::gram::Gram;
 use crate::loss::Loss;
 use crate::norm::Norm;
 use crate::observe::{Observer, Progress};
+use crate::random::Random;
 use extrapolate::Extrapolation;
 use rows::Rows;
+use simplex::Newton;
 use std::time::Instant;
 
 /// The inner accuracy is this share of the current gap: tighter wastes steps, looser stalls the gap.
 const INNER_SHARE: f64 = 0.3;
+
+/// From so many samples on, the weights start from those of a part of the samples,
+const COARSE_FROM: usize = 2000;
+/// one in so many,
+const COARSE_SHARE: usize = 4;
+/// to this gap: the part's own optimum is no nearer to the whole's.
+const COARSE_TOLERANCE: f64 = 1e-2;
+
+/// More accuracy than this share of the gap never pays. (Near r = 1 the dual feels the root of the inner gap.)
+const LEAST_INNER_SHARE: f64 = 1e-6;
+/// The tolerance must be so many times the rounding of f32 rows for them to be good enough.
+const NOISY: f64 = 5.0;
 
 /// When to stop, and what may be used.
 #[derive(Debug, Clone, Copy)]
@@ -120,32 +138,51 @@ pub fn solve(
         mut weights,
     } = start.unwrap_or_else(|| Start {
         coefficients: cold_start(problem),
-        weights: norm.initial_weights(gram.n_kernels()),
+        weights: coarse_weights(gram, norm, problem, limits, observer)
+            .unwrap_or_else(|| norm.initial_weights(gram.n_kernels())),
     });
     let mut state = smo::Coefficients {
         a: coefficients,
         scores: vec![0.0; n],
     };
     let fixed = norm.as_block().is_some_and(|b| b.r() == 2.0);
+    let sparse = norm.as_block().is_some_and(|b| b.r() == 1.0);
     let mut extrapolation = Extrapolation::new();
+    let mut newton = Newton::new();
     let mut history: Vec<Look> = Vec::new();
     let mut steps = 0;
     let mut gap = f64::INFINITY;
+    let mut share = INNER_SHARE;
     let status = loop {
         let mut rows = Rows::new(gram.combine(&weights), n, limits.memory);
-        state.scores.fill(0.0);
-        rows.add_product(&state.a, &mut state.scores);
+        // Scores from rows rounded to f32 carry an error in proportion to a; exact ones to start with leave an error in
+        // proportion to the change of a alone, which falls from round to round.
+        let exact = limits.tolerance * scale(problem, &state, &history)
+            < NOISY * rounding(&rows, problem, &state.a);
+        if exact {
+            state.scores = rows.exact_product(&state.a);
+        } else {
+            state.scores.fill(0.0);
+            rows.add_product(&state.a, &mut state.scores);
+        }
         let target = if fixed {
             0.5 * limits.tolerance * scale(problem, &state, &history)
         } else {
             let size = scale(problem, &state, &history);
-            (INNER_SHARE * gap.min(0.2 * size)).max(0.2 * limits.tolerance * size)
+            share * gap.min(0.2 * size).max(limits.tolerance * size)
         };
         let mut late = || limits.deadline.is_some_and(|d| Instant::now() >= d);
         let inner = smo::solve(&mut rows, problem, &mut state, target, u64::MAX, &mut late);
         steps += inner.steps;
+        if exact && inner.steps > 0 {
+            state.scores = rows.exact_product(&state.a);
+        }
         let forms = gram.quadratic_forms(crate::gram::Coefficients::single(&state.a));
         let now = from_scores(norm, problem, &state.a, &weights, &state.scores, &forms);
+        // Weights follow coefficients that are too rough to show the way: be more exact from here on.
+        if !(now.primal - now.dual < 0.9 * gap) {
+            share = (0.5 * share).max(LEAST_INNER_SHARE);
+        }
         gap = now.primal - now.dual;
         history.push(Look {
             seconds: begin.elapsed().as_secs_f64(),
@@ -171,8 +208,20 @@ pub fn solve(
             break Status::MaxIterations;
         }
         if !fixed {
-            let s: Vec<f64> = forms.iter().map(|q| q.sqrt()).collect();
-            extrapolation.step(norm, &s, &forms, now.primal, &mut weights);
+            if sparse {
+                newton.step(
+                    gram,
+                    &mut rows,
+                    problem,
+                    &state,
+                    &forms,
+                    now.primal,
+                    &mut weights,
+                );
+            } else {
+                let s: Vec<f64> = forms.iter().map(|q| q.sqrt()).collect();
+                extrapolation.step(norm, &s, &forms, now.primal, &mut weights);
+            }
         } else if inner.steps == 0 {
             break Status::MaxIterations;
         }
@@ -186,6 +235,48 @@ pub fn solve(
         steps,
         history,
     }
+}
+
+/// Good weights from a quarter of the samples, each counted four times, at a sixteenth of the cost; none where the
+/// problem is small or has no weights to learn.
+fn coarse_weights(
+    gram: &Gram,
+    norm: &Norm,
+    problem: &Problem<'_>,
+    limits: &Limits,
+    observer: &dyn Observer,
+) -> Option<Vec<f64>> {
+    let n = gram.n_rows();
+    let fixed = norm.as_block().is_some_and(|b| b.r() == 2.0);
+    if fixed || n < COARSE_FROM || gram.n_kernels() < 2 {
+        return None;
+    }
+    let some = Random::new(0).sample(n, n / COARSE_SHARE);
+    let targets: Vec<f64> = some.iter().map(|&i| problem.targets[i]).collect();
+    let costs: Vec<f64> = some
+        .iter()
+        .map(|&i| COARSE_SHARE as f64 * problem.costs[i])
+        .collect();
+    let part = Problem {
+        targets: &targets,
+        costs: &costs,
+        ..*problem
+    };
+    let limits = Limits {
+        tolerance: limits.tolerance.max(COARSE_TOLERANCE),
+        ..*limits
+    };
+    let solution = solve(&gram.subset(&some), norm, &part, &limits, None, observer);
+    (solution.status == Status::Converged).then_some(solution.weights)
+}
+
+/// How much of the objective is rounding when scores come from rows in f32: their errors are independent, so that the
+/// squares add up, and the risk has slope C_i.
+fn rounding(rows: &Rows<'_>, problem: &Problem<'_>, a: &[f64]) -> f64 {
+    let largest = rows.diagonal().iter().fold(0.0f64, |x, k| x.max(k.abs()));
+    let length = a.iter().map(|a| a * a).sum::<f64>().sqrt();
+    let cost: f64 = problem.costs.iter().sum();
+    0.25 * f64::from(f32::EPSILON) * largest * length * cost
 }
 
 /// The size of the objective, for absolute accuracies.

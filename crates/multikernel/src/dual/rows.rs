@@ -74,6 +74,11 @@ impl<'g> Rows<'g> {
         }
     }
 
+    /// K a from the kernels themselves, not from rows rounded to f32.
+    pub(crate) fn exact_product(&self, a: &[f64]) -> Vec<f64> {
+        self.combined.product(Coefficients::single(a))
+    }
+
     /// scores += K a.
     pub(crate) fn add_product(&self, a: &[f64], scores: &mut [f64]) {
         match &self.held {

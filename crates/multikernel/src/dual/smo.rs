@@ -19,6 +19,11 @@ use crate::certificate::{Problem, best_bias, dual_linear, risk};
 const LEAST_CURVATURE: f64 = 1e-10;
 /// The gap is looked at after so many steps per sample.
 const STEPS_PER_LOOK: f64 = 0.5;
+/// A logistic coefficient so near to its bound, relative to C_i, is at it: its slope is infinite there, so that it would
+/// be chosen for ever though it cannot move.
+const AT_BOUND: f64 = 1e-14;
+/// If so many looks do not lower the gap by a tenth, more will not either.
+const PATIENCE: usize = 500;
 /// Shrinking copies its arrays only when this share would go.
 const SHRINK_SHARE: f64 = 0.25;
 
@@ -58,6 +63,7 @@ pub(crate) fn solve(
         stopped: false,
     };
     let look = ((n as f64 * STEPS_PER_LOOK) as u64).clamp(100, 100_000);
+    let mut patience = (outcome.gap, PATIENCE);
     while outcome.gap > target && outcome.steps < max_steps && !outcome.stopped {
         let mut work = Working::new(rows, problem, state);
         let mut steps = 0;
@@ -83,6 +89,13 @@ pub(crate) fn solve(
         outcome.gap = gap(problem, state);
         if steps == 0 || (steps < look && !outcome.stopped && outcome.gap >= before) {
             break; // no step improves anything any more: this is round-off's floor
+        }
+        if outcome.gap < 0.9 * patience.0 {
+            patience = (outcome.gap, PATIENCE);
+        } else if patience.1 == 0 {
+            break;
+        } else {
+            patience.1 -= 1;
         }
     }
     outcome
@@ -144,7 +157,7 @@ impl Working {
     /// Renews the slopes of sample k.
     fn slopes(&mut self, problem: &Problem<'_>, k: usize) {
         let (a, c, y) = (self.a[k], self.costs[k], self.targets[k]);
-        let (low, high) = problem.loss.feasible(c, y);
+        let (low, high) = reach(problem, c, y);
         let (left, right) = problem.loss.dual_slopes(a, c, y);
         self.up[k] = if a < high { right } else { f64::NEG_INFINITY };
         self.down[k] = if a > low { left } else { f64::INFINITY };
@@ -389,6 +402,16 @@ fn smooth_step(room: f64, at: impl Fn(f64) -> (f64, f64)) -> f64 {
     h
 }
 
+/// Where a coefficient may still be moved from: outside of this it is at its bound.
+fn reach(problem: &Problem<'_>, c: f64, y: f64) -> (f64, f64) {
+    let (low, high) = problem.loss.feasible(c, y);
+    if problem.loss == crate::loss::Loss::Logistic {
+        (low + AT_BOUND * c, high - AT_BOUND * c)
+    } else {
+        (low, high)
+    }
+}
+
 /// The samples worth working on: not those whose bound holds them with a margin.
 fn shrink(problem: &Problem<'_>, state: &Coefficients) -> Vec<u32> {
     let n = state.a.len();
@@ -396,7 +419,7 @@ fn shrink(problem: &Problem<'_>, state: &Coefficients) -> Vec<u32> {
     let slopes: Vec<(f64, f64)> = (0..n)
         .map(|i| {
             let (a, c, y) = (state.a[i], problem.costs[i], problem.targets[i]);
-            let (low, high) = problem.loss.feasible(c, y);
+            let (low, high) = reach(problem, c, y);
             let (left, right) = problem.loss.dual_slopes(a, c, y);
             let f = state.scores[i] + bias;
             let up = if a < high {

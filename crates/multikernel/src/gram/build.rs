@@ -74,6 +74,7 @@ pub(super) fn build(
             rows: all(n_rows),
             cols: all(n_cols),
             symmetric: sides.symmetric,
+            spare: 0,
         };
         let parts: Vec<usize> = names
             .iter()
@@ -89,6 +90,7 @@ pub(super) fn build(
         rows: all(n_rows),
         cols: all(n_cols),
         symmetric: sides.symmetric,
+        spare: budget.spare.saturating_add(budget.left),
     };
     Ok((gram, warnings))
 }
@@ -124,6 +126,8 @@ struct Budget {
     left: u64,
     /// Share of each family that is not stored, for its row cache.
     cache_share: u64,
+    /// Kept for whoever asks the Gram: rows of the combined kernel.
+    spare: u64,
 }
 
 impl Budget {
@@ -151,6 +155,7 @@ impl Budget {
             return Ok(Budget {
                 left: memory,
                 cache_share: 0,
+                spare: 0,
             });
         }
         let left = memory.checked_sub(needed).ok_or_else(|| Error::Memory {
@@ -159,9 +164,13 @@ impl Budget {
             available: memory,
             remedy: "allow more memory, or give fewer samples or kernels".into(),
         })?;
+        // A solver's combined matrix is as good a use as a stored statistic; when both do not fit they share.
+        let spare = (left / 2).min(4 * n * n);
+        let left = left - spare;
         Ok(Budget {
             left,
             cache_share: left / (plans.len() as u64).max(1),
+            spare,
         })
     }
 

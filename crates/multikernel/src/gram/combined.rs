@@ -3,7 +3,7 @@
 use super::family::{CACHED_ROWS, Family, Map};
 use super::grid::Table;
 use super::{Coefficients, Gram};
-use crate::math::mixed_dot;
+use crate::math::dot;
 use rayon::prelude::*;
 
 /// Columns summed in f64 at a time: a tile stays in the first cache.
@@ -209,7 +209,6 @@ struct View<'a> {
 impl View<'_> {
     fn dense_product(&self, rows: &[usize], a: Coefficients<'_>) -> Vec<f64> {
         let k = a.outputs();
-        let n = self.gram.n_cols();
         let block = self.of.block_rows();
         let mut out = vec![0.0; rows.len() * k];
         if a.len() == 0 {
@@ -218,20 +217,19 @@ impl View<'_> {
         out.par_chunks_mut(block * k)
             .zip(rows.par_chunks(block))
             .for_each(|(out, rows)| {
-                let mut values = vec![0.0f32; rows.len() * n];
-                self.rows_here(rows, &mut values);
-                for (out, values) in out.chunks_mut(k).zip(values.chunks(n)) {
+                // Not rounded to f32: large coefficients would show the rounding in their scores.
+                self.for_sums(rows, |r, values| {
+                    let out = &mut out[r * k..(r + 1) * k];
                     if k == 1 {
-                        out[0] = mixed_dot(values, a.values);
+                        out[0] = dot(values, a.values);
                     } else {
                         for (v, a) in values.iter().zip(a.values.chunks(k)) {
-                            let v = f64::from(*v);
                             for (o, a) in out.iter_mut().zip(a) {
                                 *o += v * a;
                             }
                         }
                     }
-                }
+                });
             });
         out
     }
@@ -254,20 +252,38 @@ impl View<'_> {
             });
             return;
         }
-        let mut sums = vec![0.0f64; rows.len() * n];
-        for part in &self.of.parts {
-            part.family().for_rows(&samples, |r, t| {
-                self.add(part, samples[r], t, 0, &mut sums[r * n..(r + 1) * n]);
-            });
-        }
-        if let Some((row_means, col_means, grand)) = &self.of.shifts {
-            for (sums, &i) in sums.chunks_mut(n).zip(&samples) {
-                for (j, sum) in sums.iter_mut().enumerate() {
-                    *sum += grand - row_means[i] - col_means[self.gram.cols.get(j)];
+        self.for_sums(rows, |r, sums| round(sums, &mut out[r * n..(r + 1) * n]));
+    }
+
+    /// Hands out combined rows before they are rounded.
+    fn for_sums(&self, rows: &[usize], mut each: impl FnMut(usize, &[f64])) {
+        let n = self.gram.n_cols();
+        let samples: Vec<usize> = rows.iter().map(|&i| self.gram.rows.get(i)).collect();
+        // Rows that lie in memory are summed one at a time, so that the sums stay in the first cache.
+        let block = if self.of.parts.iter().any(|p| p.family().computes_rows()) {
+            rows.len().max(1)
+        } else {
+            1
+        };
+        let mut sums = vec![0.0f64; block * n];
+        for (b, samples) in samples.chunks(block).enumerate() {
+            sums.fill(0.0);
+            for part in &self.of.parts {
+                part.family().for_rows(samples, |r, t| {
+                    self.add(part, samples[r], t, 0, &mut sums[r * n..(r + 1) * n]);
+                });
+            }
+            if let Some((row_means, col_means, grand)) = &self.of.shifts {
+                for (sums, &i) in sums.chunks_mut(n).zip(samples) {
+                    for (j, sum) in sums.iter_mut().enumerate() {
+                        *sum += grand - row_means[i] - col_means[self.gram.cols.get(j)];
+                    }
                 }
             }
+            for (r, sums) in sums.chunks(n).take(samples.len()).enumerate() {
+                each(b * block + r, sums);
+            }
         }
-        round(&sums, out);
     }
 
     /// Adds a part's values of sample i with columns `from..` to `sums`; `t` is the statistic's whole row.
@@ -295,18 +311,21 @@ impl View<'_> {
     }
 }
 
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
 fn scaled(t: &[f32], factor: f64, sums: &mut [f64]) {
     for (sum, t) in sums.iter_mut().zip(t) {
         *sum += factor * f64::from(*t);
     }
 }
 
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
 fn looked_up(t: &[f32], table: &Table, sums: &mut [f64]) {
     for (sum, t) in sums.iter_mut().zip(t) {
         *sum += table.at(*t);
     }
 }
 
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
 fn round(sums: &[f64], out: &mut [f32]) {
     for (out, sum) in out.iter_mut().zip(sums) {
         *out = *sum as f32;

@@ -204,12 +204,21 @@ impl Family {
         }
     }
 
+    /// Whether its rows must be computed, which is best done for many at once.
+    pub(super) fn computes_rows(&self) -> bool {
+        matches!(
+            &*self.source,
+            Source::OnTheFly { .. } | Source::Composite { .. }
+        )
+    }
+
     /// Rows that are best asked for together.
     pub(super) fn block_rows(&self) -> usize {
-        match &*self.source {
-            // Enough rows that a block is a matrix product, few enough that it stays in a cache.
-            Source::OnTheFly { .. } | Source::Composite { .. } => block_rows(self.n_cols),
-            _ => 16,
+        // Enough rows that a block is a matrix product, few enough that it stays in a cache.
+        if self.computes_rows() {
+            block_rows(self.n_cols)
+        } else {
+            16
         }
     }
 }

@@ -20,6 +20,7 @@
 //! octave of the statistic's range.
 
 use crate::kernel::Profile;
+use crate::math::dot;
 use rayon::prelude::*;
 
 /// Chebyshev nodes (and moments) per cell.
@@ -380,23 +381,6 @@ impl Histogram {
     pub(super) fn clear(&mut self) {
         self.moments.fill([0.0; NODES]);
     }
-}
-
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut lanes = [0.0; 8];
-    let (ac, bc) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f64 = ac
-        .remainder()
-        .iter()
-        .zip(bc.remainder())
-        .map(|(a, b)| a * b)
-        .sum();
-    for (a, b) in ac.zip(bc) {
-        for k in 0..8 {
-            lanes[k] += a[k] * b[k];
-        }
-    }
-    lanes.iter().sum::<f64>() + rest
 }
 
 #[cfg(test)]

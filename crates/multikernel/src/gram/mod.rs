@@ -11,12 +11,14 @@
 
 mod build;
 mod combined;
+mod definite;
 mod family;
 mod grid;
 mod set;
 mod symmetric;
 
 pub use combined::Combined;
+pub use definite::Indefinite;
 pub use set::{Kernel, KernelSet, Normalizer, Options, Reference};
 
 use family::{Family, Map};
@@ -36,6 +38,7 @@ pub struct Gram {
     rows: Index,
     cols: Index,
     symmetric: bool,
+    spare: u64,
 }
 
 /// Samples of a Gram among those the families know.
@@ -133,6 +136,11 @@ impl Gram {
     /// Number of column samples.
     pub fn n_cols(&self) -> usize {
         self.cols.len()
+    }
+
+    /// Bytes of the memory given to the set that it does not use itself: a solver may hold so much.
+    pub fn spare_memory(&self) -> u64 {
+        self.spare
     }
 
     /// Number of statistics: what the cost grows with.

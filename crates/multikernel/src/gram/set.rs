@@ -2,7 +2,8 @@
 
 use super::Gram;
 use super::build::{Side, Sides, build};
-use crate::data::Views;
+use super::definite::{self, Indefinite};
+use crate::data::{ViewData, Views};
 use crate::error::{Error, Result};
 use crate::kernel::statistic::{Operand, Statistic};
 use crate::kernel::{KernelSpec, Kind, Normalize, Profile, Width, expand};
@@ -19,6 +20,8 @@ pub struct Options {
     pub memory: u64,
     /// Seed of the samples of pairs for width heuristics.
     pub seed: u64,
+    /// What to do with given kernel matrices that are not positive semidefinite.
+    pub indefinite: Indefinite,
 }
 
 impl Default for Options {
@@ -26,6 +29,7 @@ impl Default for Options {
         Options {
             memory: u64::MAX,
             seed: 0,
+            indefinite: Indefinite::Error,
         }
     }
 }
@@ -148,8 +152,9 @@ impl KernelSet {
     ) -> Result<Self> {
         let specs = expand(specs, views)?;
         let mut kernels: Vec<Kernel> = specs.into_iter().map(Kernel::unfitted).collect();
-        let columns = prepare(&kernels, views, None)?;
         let mut notes = Vec::new();
+        let views = &definite_views(&kernels, views, options.indefinite, &mut notes)?;
+        let columns = prepare(&kernels, views, None)?;
         choose_widths(&mut kernels, &columns, options.seed, &mut notes)?;
         let columns = Arc::new(columns);
         let sides = Sides {
@@ -275,6 +280,38 @@ impl Kernel {
             spec,
         }
     }
+}
+
+/// The views, with given kernel matrices checked and, where asked for, made positive semidefinite.
+fn definite_views(
+    kernels: &[Kernel],
+    views: &Views,
+    policy: Indefinite,
+    notes: &mut Vec<String>,
+) -> Result<Views> {
+    let mut views = views.clone();
+    for kernel in kernels.iter().filter(|k| k.spec.kind == Kind::Precomputed) {
+        let name = kernel.view();
+        let Some(ViewData::Pairwise(matrix)) = views.get(name).map(|v| &v.data) else {
+            continue;
+        };
+        if matrix.rows() != matrix.cols() {
+            return Err(Error::input(
+                format!("kernel matrix '{name}'"),
+                format!(
+                    "it has {} rows and {} columns",
+                    matrix.rows(),
+                    matrix.cols()
+                ),
+                "for training give one row and one column for each sample",
+            ));
+        }
+        if let Some((changed, note)) = definite::check(matrix, name, policy)? {
+            views.replace(name, ViewData::Pairwise(changed));
+            notes.push(note);
+        }
+    }
+    Ok(views)
 }
 
 /// Makes every view ready for every statistic that looks at it.

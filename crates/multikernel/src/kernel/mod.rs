@@ -8,4 +8,6 @@ mod spec;
 pub mod statistic;
 
 pub use profile::Profile;
-pub use spec::{KernelSpec, Kind, Normalize, Width, default_bank, default_bank_in_words, expand};
+pub use spec::{
+    KernelSpec, Kind, Normalize, Width, choose, default_bank, default_bank_in_words, expand,
+};

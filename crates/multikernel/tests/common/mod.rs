@@ -3,5 +3,6 @@
 
 pub mod conic;
 mod factor;
+pub mod given;
 pub mod problems;
 mod program;

@@ -5,6 +5,7 @@
 //! three read and write through `fields.rs`, where the names of the fields and what they may hold stand once.
 
 mod bank;
+mod choose;
 mod fields;
 mod suggest;
 mod tables;
@@ -13,6 +14,7 @@ mod tests;
 mod text;
 
 pub use bank::{default_bank, default_bank_in_words, expand};
+pub use choose::choose;
 
 use crate::data::ViewData;
 use serde::{Deserialize, Serialize};

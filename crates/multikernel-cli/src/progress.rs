@@ -1,0 +1,104 @@
+//! Progress bars on a terminal, and Ctrl-C.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use multikernel::observe::{Observer, Progress};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use std::io::{self, IsTerminal};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Work shorter than this shows no bar.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Shows long work on stderr if that is a terminal, and stops it when the user asks to.
+pub(crate) struct Watcher {
+    stop: Arc<AtomicBool>,
+    bars: bool,
+    stage: Mutex<Stage>,
+}
+
+/// What is being shown.
+struct Stage {
+    name: String,
+    since: Instant,
+    bar: Option<ProgressBar>,
+}
+
+impl Watcher {
+    /// Listens to Ctrl-C from now on. The first asks for a clean stop, the second ends the process at once.
+    pub(crate) fn new(quiet: bool) -> io::Result<Self> {
+        let stop = Arc::new(AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            flag::register_conditional_shutdown(signal, 128 + signal, stop.clone())?;
+            flag::register(signal, stop.clone())?;
+        }
+        Ok(Watcher {
+            stop,
+            bars: !quiet && io::stderr().is_terminal(),
+            stage: Mutex::new(Stage {
+                name: String::new(),
+                since: Instant::now(),
+                bar: None,
+            }),
+        })
+    }
+
+    fn show(&self, name: &str, done: u64, total: u64) {
+        let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        if stage.name != name {
+            stage.clear();
+            stage.name = name.to_owned();
+            stage.since = Instant::now();
+        }
+        if stage.bar.is_none() && done < total && stage.since.elapsed() >= PATIENCE {
+            let bar = ProgressBar::new(total).with_message(name.to_owned());
+            if let Ok(style) = ProgressStyle::with_template("{msg} [{bar:30}] {percent}% {eta}") {
+                bar.set_style(style);
+            }
+            stage.bar = Some(bar);
+        }
+        if let Some(bar) = &stage.bar {
+            bar.set_length(total);
+            // Threads report in any order; a bar only goes forward.
+            bar.set_position(done.max(bar.position()));
+        }
+        if done >= total {
+            stage.clear();
+        }
+    }
+}
+
+impl Stage {
+    fn clear(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Observer for Watcher {
+    fn progress(&self, progress: &Progress<'_>) -> ControlFlow<()> {
+        if self.stop.load(Ordering::Relaxed) {
+            return ControlFlow::Break(());
+        }
+        if self.bars
+            && let Progress::Work { stage, done, total } = *progress
+        {
+            self.show(stage, done, total);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// An error must not stand behind a half-drawn bar.
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.stage
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
+    }
+}

@@ -1,0 +1,130 @@
+//! What every command has at hand: threads, memory, progress, output; and the loading of data that they share.
+
+use crate::args::{CommonArgs, DataArgs};
+use crate::machine;
+use crate::output::Output;
+use crate::progress::Watcher;
+use anyhow::{Context, Result};
+use multikernel::data::{Dataset, Scaling, Targets, Task, Views, infer_task, load};
+use serde::Serialize;
+use std::time::Instant;
+
+/// A started command.
+pub(crate) struct Session {
+    pub(crate) watcher: Watcher,
+    pub(crate) output: Output,
+    pub(crate) seed: u64,
+    /// Bound on the memory of the process.
+    memory: u64,
+    started: Instant,
+    pool: rayon::ThreadPool,
+}
+
+/// Data, ready for kernels.
+pub(crate) struct Loaded {
+    pub(crate) views: Views,
+    pub(crate) targets: Targets,
+    pub(crate) task: Task,
+    /// What was chosen or changed, in sentences.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Seconds of the parts of a command, and its peak memory: part of every result object.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Cost {
+    pub(crate) seconds: Seconds,
+    pub(crate) peak_memory_bytes: Option<u64>,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Seconds {
+    pub(crate) load: f64,
+    pub(crate) kernels: f64,
+    pub(crate) total: f64,
+}
+
+impl CommonArgs {
+    pub(crate) fn start(&self) -> Result<Session> {
+        let threads = self.threads.map_or(0, usize::from);
+        let memory = match self.memory {
+            Some(size) => size.0,
+            None => machine::resident_memory().unwrap_or(0) + machine::available_memory() / 4 * 3,
+        };
+        Ok(Session {
+            watcher: Watcher::new(self.quiet).context("listening to Ctrl-C")?,
+            output: Output {
+                quiet: self.quiet,
+                json: self.json.clone(),
+            },
+            seed: self.seed,
+            memory,
+            started: Instant::now(),
+            pool: rayon::ThreadPoolBuilder::new()
+                .num_threads(threads)
+                .build()
+                .context("starting threads")?,
+        })
+    }
+}
+
+impl Session {
+    /// Runs a job on this session's threads.
+    pub(crate) fn run<T: Send>(&self, job: impl FnOnce() -> T + Send) -> T {
+        self.pool.install(job)
+    }
+
+    /// Bytes that may still be taken.
+    pub(crate) fn memory_left(&self) -> u64 {
+        self.memory
+            .saturating_sub(machine::resident_memory().unwrap_or(0))
+    }
+
+    pub(crate) fn elapsed(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    /// What the command cost so far.
+    pub(crate) fn cost(&self, load: f64, kernels: f64) -> Cost {
+        Cost {
+            seconds: Seconds {
+                load,
+                kernels,
+                total: self.elapsed(),
+            },
+            peak_memory_bytes: machine::peak_memory(),
+        }
+    }
+
+    /// Loads the files named.
+    pub(crate) fn load(&self, data: &DataArgs) -> Result<Loaded> {
+        let options = data.load_options(self.memory_left())?;
+        self.prepare(load(&options, &self.watcher)?, data)
+    }
+
+    /// Scales features and finds out what is to be learned.
+    pub(crate) fn prepare(&self, dataset: Dataset, data: &DataArgs) -> Result<Loaded> {
+        let Dataset {
+            mut views,
+            labels,
+            mut notes,
+        } = dataset;
+        let scaling = Scaling::fit(&data.scale_options()?, &views)?;
+        if !scaling.is_none() {
+            views = scaling.apply(views)?;
+        }
+        let task = match data.task()? {
+            Some(task) => task,
+            None => {
+                let (task, reason) = infer_task(labels.as_ref());
+                notes.push(reason);
+                task
+            }
+        };
+        Ok(Loaded {
+            targets: Targets::new(labels.as_ref(), task, views.len())?,
+            task,
+            views,
+            notes,
+        })
+    }
+}

@@ -1,0 +1,385 @@
+//! What is in kernels: scale, spectrum, alignment with the targets and with each other.
+
+use super::pairs::{Packed, SameToAll};
+use super::{kernels_are, list};
+use crate::data::Targets;
+use crate::eigen::extremes;
+use crate::error::{Error, Result};
+use crate::gram::{Gram, Kernel};
+use crate::math::mixed_dot;
+use crate::observe::{Observer, Progress};
+use rayon::prelude::*;
+use serde::Serialize;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Mean |k(x,x')|/√(k(x,x)k(x',x')) over pairs below which a kernel relates no samples.
+const IDENTITY: f64 = 1e-3;
+/// ‖centred K‖/‖K‖ below which what varies in a kernel is about the rounding of f32.
+const CONSTANT: f64 = 1e-5;
+/// Centred alignment from which two kernels say the same.
+const SAME: f32 = 0.999;
+/// Ratio of scales from which the larger kernel drowns the smaller.
+const UNEVEN: f64 = 100.0;
+/// Smallest eigenvalue over largest below which it is no rounding error.
+const INDEFINITE: f64 = -1e-5;
+/// Accuracy of the eigenvalues, relative to the largest.
+const EIGEN_TOLERANCE: f64 = 1e-6;
+/// At most so many products per kernel for its eigenvalues.
+const EIGEN_PRODUCTS: usize = 80;
+
+/// What is in a set of kernels.
+#[derive(Debug, Clone, Serialize)]
+pub struct KernelReport {
+    /// Number of samples looked at.
+    pub n_samples: usize,
+    /// Each kernel alone.
+    pub kernels: Vec<KernelSummary>,
+    /// Centred alignment of each pair of kernels, row after row; 0 where one of them is constant.
+    pub alignments: Vec<Vec<f32>>,
+    /// Groups of kernels that say the same, by number.
+    pub near_duplicates: Vec<Vec<usize>>,
+    /// Pairs of samples that no kernel tells apart.
+    pub same_samples: u64,
+    /// The first few of them, counted from 0.
+    pub first_same_samples: Vec<(usize, usize)>,
+    /// What deserves a look, in sentences.
+    pub warnings: Vec<String>,
+}
+
+/// What is in one kernel.
+#[derive(Debug, Clone, Serialize)]
+pub struct KernelSummary {
+    /// Its name.
+    pub name: String,
+    /// Its group.
+    pub group: String,
+    /// Smallest value.
+    pub min: f64,
+    /// Largest value.
+    pub max: f64,
+    /// Mean of k(x, x).
+    pub mean_diagonal: f64,
+    /// Mean of k(x, x') over pairs of different samples.
+    pub mean_off_diagonal: f64,
+    /// Mean of |k(x,x')|/√(k(x,x)k(x',x')) over pairs of different samples; 0 for the identity.
+    pub mean_similarity: f64,
+    /// Variance in feature space: mean of k(x, x) less the mean of all values.
+    pub variance: f64,
+    /// ‖centred K‖/‖K‖ (Frobenius); 0 for a constant kernel.
+    pub variation: f64,
+    /// Centred alignment with the targets (Cortes, Mohri, Rostamizadeh 2012); none without targets.
+    pub target_alignment: Option<f64>,
+    /// Estimate of the smallest eigenvalue, not below the true one.
+    pub smallest_eigenvalue: f64,
+    /// Estimate of the largest eigenvalue, not above the true one.
+    pub largest_eigenvalue: f64,
+    /// (Σλ)²/Σλ²: about how many directions it has.
+    pub effective_rank: f64,
+}
+
+/// Looks at the kernels of a training Gram. Holds 2·M·n² bytes for M kernels of n samples, and M² values.
+pub fn inspect_kernels(
+    gram: &Gram,
+    kernels: &[Kernel],
+    targets: &Targets,
+    observer: &dyn Observer,
+) -> Result<KernelReport> {
+    let n = gram.n_rows();
+    let target = TargetKernel::new(targets, n);
+    let same = SameToAll::new(n);
+    let mut packed = Packed::new(kernels.len(), n);
+    let done = AtomicU64::new(0);
+    let total = kernels.len() as u64;
+    let summaries: Vec<KernelSummary> = kernels
+        .par_iter()
+        .zip(packed.rows_mut())
+        .enumerate()
+        .map(|(m, (kernel, packed))| {
+            let values = gram.kernel(m).matrix();
+            let summary = summarise(kernel, &values, target.as_ref(), packed);
+            same.keep(&values);
+            let progress = Progress::Work {
+                stage: "inspecting kernels",
+                done: done.fetch_add(1, Ordering::Relaxed) + 1,
+                total,
+            };
+            match observer.progress(&progress) {
+                std::ops::ControlFlow::Continue(()) => Ok(summary),
+                std::ops::ControlFlow::Break(()) => Err(Error::Stopped),
+            }
+        })
+        .collect::<Result<_>>()?;
+    let alignments = packed.products();
+    drop(packed);
+    let near_duplicates = near_duplicates(&summaries, &alignments);
+    let (same_samples, first_same_samples) = same.pairs();
+    let warnings = warnings(n, &summaries, &near_duplicates);
+    Ok(KernelReport {
+        n_samples: n,
+        kernels: summaries,
+        alignments,
+        near_duplicates,
+        same_samples,
+        first_same_samples,
+        warnings,
+    })
+}
+
+/// The kernel of the targets, 1 for the same class or y·y', centred.
+struct TargetKernel<'a> {
+    targets: &'a Targets,
+    /// The targets less their mean, if they are numbers.
+    centred: Vec<f64>,
+    /// Frobenius norm of the centred kernel.
+    norm: f64,
+}
+
+impl<'a> TargetKernel<'a> {
+    fn new(targets: &'a Targets, n: usize) -> Option<Self> {
+        match targets {
+            Targets::None => None,
+            Targets::Classes { names, index } => {
+                let mut counts = vec![0.0; names.len()];
+                for &c in index {
+                    counts[c as usize] += 1.0;
+                }
+                // ‖H Y Yᵀ H‖ = ‖Yᵀ H Y‖ and Yᵀ H Y = diag(counts) − counts countsᵀ/n.
+                let mut squares = 0.0;
+                for (c, a) in counts.iter().enumerate() {
+                    for (d, b) in counts.iter().enumerate() {
+                        let diagonal = if c == d { *a } else { 0.0 };
+                        squares += (diagonal - a * b / n as f64).powi(2);
+                    }
+                }
+                Some(TargetKernel {
+                    targets,
+                    centred: Vec::new(),
+                    norm: squares.sqrt(),
+                })
+            }
+            Targets::Real(y) => {
+                let mean = y.iter().sum::<f64>() / n as f64;
+                let centred: Vec<f64> = y.iter().map(|v| v - mean).collect();
+                let norm = centred.iter().map(|v| v * v).sum();
+                Some(TargetKernel {
+                    targets,
+                    centred,
+                    norm,
+                })
+            }
+        }
+    }
+
+    /// Σ_j of the centred values of row i with the target kernel's row i.
+    fn along(&self, i: usize, centred_row: &[f32]) -> f64 {
+        match self.targets {
+            Targets::None => 0.0,
+            Targets::Classes { index, .. } => centred_row
+                .iter()
+                .zip(index)
+                .filter(|(_, c)| **c == index[i])
+                .map(|(v, _)| f64::from(*v))
+                .sum(),
+            Targets::Real(_) => {
+                let sum: f64 = centred_row
+                    .iter()
+                    .zip(&self.centred)
+                    .map(|(v, y)| f64::from(*v) * y)
+                    .sum();
+                sum * self.centred[i]
+            }
+        }
+    }
+}
+
+/// One kernel's numbers; its centred matrix, scaled to norm 1, goes into `packed`.
+fn summarise(
+    kernel: &Kernel,
+    values: &[f32],
+    target: Option<&TargetKernel<'_>>,
+    packed: &mut [f32],
+) -> KernelSummary {
+    let n = values.len().isqrt();
+    let rows = || values.chunks_exact(n);
+    let (min, max) = values
+        .iter()
+        .fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), &v| {
+            (a.min(v), b.max(v))
+        });
+    let row_means: Vec<f64> = rows()
+        .map(|row| row.iter().map(|&v| f64::from(v)).sum::<f64>() / n as f64)
+        .collect();
+    let mean = row_means.iter().sum::<f64>() / n as f64;
+    let diagonal: Vec<f64> = (0..n).map(|i| f64::from(values[i * n + i])).collect();
+    let trace: f64 = diagonal.iter().sum();
+    let pairs = (n * (n - 1)).max(1) as f64;
+
+    let inverse_roots: Vec<f64> = diagonal
+        .iter()
+        .map(|&d| if d > 0.0 { d.sqrt().recip() } else { 0.0 })
+        .collect();
+    let mut similarity = 0.0;
+    let mut squares = 0.0;
+    let mut centred_squares = 0.0;
+    let mut along_target = 0.0;
+    let mut centred = vec![0.0f32; n];
+    let mut next = 0;
+    for (i, row) in rows().enumerate() {
+        let mut row_similarity = 0.0;
+        for (j, (&v, out)) in row.iter().zip(&mut centred).enumerate() {
+            let v = f64::from(v);
+            let c = v - row_means[i] - row_means[j] + mean;
+            squares += v * v;
+            centred_squares += c * c;
+            *out = c as f32;
+            row_similarity += v.abs() * inverse_roots[j];
+        }
+        row_similarity -= diagonal[i].abs() * inverse_roots[i];
+        similarity += row_similarity * inverse_roots[i];
+        if let Some(target) = target {
+            along_target += target.along(i, &centred);
+        }
+        packed[next..next + i + 1].copy_from_slice(&centred[..=i]);
+        next += i + 1;
+    }
+    let norm = squares.sqrt();
+    let variation = if norm > 0.0 {
+        centred_squares.sqrt() / norm
+    } else {
+        0.0
+    };
+    let varies = variation >= CONSTANT;
+    Packed::normalise(
+        packed,
+        if varies {
+            centred_squares.sqrt().recip()
+        } else {
+            0.0
+        },
+    );
+
+    let spectrum = extremes(
+        n,
+        |x, y| {
+            for (y, row) in y.iter_mut().zip(rows()) {
+                *y = mixed_dot(row, x);
+            }
+        },
+        EIGEN_TOLERANCE,
+        EIGEN_PRODUCTS,
+    );
+    KernelSummary {
+        name: kernel.name.clone(),
+        group: kernel.group.clone(),
+        min: min.into(),
+        max: max.into(),
+        mean_diagonal: trace / n as f64,
+        mean_off_diagonal: (mean * (n * n) as f64 - trace) / pairs,
+        mean_similarity: similarity / pairs,
+        variance: trace / n as f64 - mean,
+        variation,
+        target_alignment: target.map(|target| {
+            let scale = centred_squares.sqrt() * target.norm;
+            if varies && scale > 0.0 {
+                along_target / scale
+            } else {
+                0.0
+            }
+        }),
+        smallest_eigenvalue: spectrum.smallest,
+        largest_eigenvalue: spectrum.largest,
+        effective_rank: if squares > 0.0 {
+            trace * trace / squares
+        } else {
+            0.0
+        },
+    }
+}
+
+/// Each kernel joins the first group whose first kernel it resembles.
+fn near_duplicates(kernels: &[KernelSummary], alignments: &[Vec<f32>]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for m in (0..kernels.len()).filter(|&m| kernels[m].variation >= CONSTANT) {
+        match groups.iter_mut().find(|g| alignments[m][g[0]] >= SAME) {
+            Some(group) => group.push(m),
+            None => groups.push(vec![m]),
+        }
+    }
+    groups.retain(|g| g.len() > 1);
+    groups
+}
+
+fn warnings(n: usize, kernels: &[KernelSummary], near_duplicates: &[Vec<usize>]) -> Vec<String> {
+    let mut out = Vec::new();
+    let named = |keep: &dyn Fn(&KernelSummary) -> bool| -> Vec<String> {
+        let kept = kernels.iter().filter(|k| keep(k));
+        kept.map(|k| k.name.clone()).collect()
+    };
+    let zero = |k: &KernelSummary| k.min == 0.0 && k.max == 0.0;
+    let constant = |k: &KernelSummary| !zero(k) && k.variation < CONSTANT;
+    let identity = |k: &KernelSummary| n > 1 && !zero(k) && k.mean_similarity < IDENTITY;
+
+    let names = named(&zero);
+    if !names.is_empty() {
+        out.push(format!(
+            "{} zero everywhere; leave it out",
+            kernels_are(&names)
+        ));
+    }
+    let names = named(&constant);
+    if !names.is_empty() {
+        out.push(format!(
+            "{} numerically constant: every pair of samples looks the same (is the width too large?)",
+            kernels_are(&names)
+        ));
+    }
+    let names = named(&identity);
+    if !names.is_empty() {
+        out.push(format!(
+            "{} numerically the identity: no two samples look alike, so it fits any labels and predicts nothing (is the width too small?)",
+            kernels_are(&names)
+        ));
+    }
+    let names = named(&|k| k.smallest_eigenvalue < INDEFINITE * k.largest_eigenvalue.abs());
+    if !names.is_empty() {
+        let worst = kernels
+            .iter()
+            .min_by(|a, b| a.smallest_eigenvalue.total_cmp(&b.smallest_eigenvalue));
+        out.push(format!(
+            "{} not positive semidefinite (smallest eigenvalue about {:.3e}); training refuses it unless --indefinite shift or allow is given",
+            kernels_are(&names),
+            worst.map_or(0.0, |k| k.smallest_eigenvalue)
+        ));
+    }
+    let mut varying: Vec<&KernelSummary> = kernels
+        .iter()
+        .filter(|k| k.variation >= CONSTANT && k.variance > 0.0)
+        .collect();
+    varying.sort_by(|a, b| a.variance.total_cmp(&b.variance));
+    if let [smallest, .., largest] = &varying[..]
+        && largest.variance >= UNEVEN * smallest.variance
+    {
+        out.push(format!(
+            "the scales of the kernels differ by a factor of {:.0} (variance {:.3e} of '{}' against {:.3e} of '{}'), so the larger ones are favoured; consider normalize=multiplicative",
+            largest.variance / smallest.variance,
+            largest.variance,
+            largest.name,
+            smallest.variance,
+            smallest.name
+        ));
+    }
+    if !near_duplicates.is_empty() {
+        let groups: Vec<String> = near_duplicates
+            .iter()
+            .map(|g| {
+                let names: Vec<String> = g.iter().map(|&m| kernels[m].name.clone()).collect();
+                format!("[{}]", list(&names))
+            })
+            .collect();
+        out.push(format!(
+            "some kernels say nearly the same (centred alignment ≥ {SAME}): {}; their weights can be exchanged freely, so do not read much into each",
+            list(&groups)
+        ));
+    }
+    out
+}
