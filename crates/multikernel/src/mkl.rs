@@ -348,7 +348,7 @@ impl Mkl {
             ));
         }
         if let Some(seconds) = self.max_seconds
-            && !(seconds >= 0.0)
+            && (seconds.is_nan() || seconds < 0.0)
         {
             return Err(Error::input(
                 "max-seconds",

@@ -138,15 +138,14 @@ impl Model {
             // A model without samples would not know what its views look like.
             columns.push(0);
         }
-        for &m in &kept {
-            if all[m].spec.normalize == Normalize::Spherical
-                && matches!(all[m].spec.kind, Kind::Precomputed)
-            {
-                warnings.push(format!(
-                    "kernel '{}' is a given matrix under spherical normalisation, which needs k(x, x) of new samples: the model cannot be applied to new samples (normalise the matrices before they are given)",
-                    all[m].name
-                ));
-            }
+        for &m in kept
+            .iter()
+            .filter(|&&m| all[m].needs_factors() && looks_at_given(all, m))
+        {
+            warnings.push(format!(
+                "kernel '{}' looks at a given matrix under spherical normalisation, which needs k(x, x) of new samples: the model cannot be applied to new samples (normalise the matrices before they are given)",
+                all[m].name
+            ));
         }
         let kernels: Vec<Kernel> = kept.iter().map(|&m| cut(&all[m], &columns)).collect();
         let used = |name: &str| kernels.iter().any(|k| k.view() == name);
@@ -359,6 +358,19 @@ fn needed_kernels(all: &[Kernel], weights: &[f64]) -> Vec<usize> {
     (0..all.len()).filter(|&m| needed[m]).collect()
 }
 
+/// Whether the kernel, or one that it is made of, is a given matrix.
+fn looks_at_given(all: &[Kernel], m: usize) -> bool {
+    match &all[m].spec.kind {
+        Kind::Precomputed | Kind::Distance(_) => true,
+        // Parts stand before the kernels made of them, so this ends.
+        Kind::Product { of } | Kind::Sum { of } => of.iter().any(|part| {
+            let part = all[..m].iter().position(|k| k.name == *part);
+            part.is_some_and(|k| looks_at_given(all, k))
+        }),
+        _ => false,
+    }
+}
+
 /// A centred kernel that needs all training samples at prediction.
 ///
 /// The row mean of a new sample is over all of them. It enters the score as −r̄(x) Σ a_i, so it is not needed where
@@ -457,11 +469,12 @@ impl Parts {
             ));
         }
         let finite = |values: &[f64]| values.iter().all(|v| v.is_finite());
-        if !finite(&self.coefficients)
-            || !finite(&self.biases)
-            || !self.weights.iter().all(|w| *w >= 0.0 && w.is_finite())
-            || !(self.c > 0.0)
-        {
+        let numbers = finite(&self.coefficients)
+            && finite(&self.biases)
+            && self.weights.iter().all(|w| *w >= 0.0 && w.is_finite())
+            && self.c > 0.0
+            && self.c.is_finite();
+        if !numbers {
             return wrong("a coefficient, bias, weight or C is not a number it may be".into());
         }
         let ascending = self.columns.windows(2).all(|w| w[0] < w[1]);
