@@ -175,6 +175,16 @@ impl Norm {
         }
     }
 
+    /// Scales weights to where the maps put theirs, keeping their ratios; elastic and mixed norms leave them as they are,
+    /// since there other ratios go with another scale.
+    pub fn normalize_weights(&self, beta: &mut [f64]) {
+        match &self.shape {
+            Shape::Block(block) | Shape::BlockFor(_, block) => block.normalize_weights(beta),
+            Shape::NonIsotropic(norm) if block::largest(beta) > 0.0 => norm.normalize(beta),
+            _ => {}
+        }
+    }
+
     /// The weights to start with: the dual map of kernels that are all alike.
     pub fn initial_weights(&self, n_kernels: usize) -> Vec<f64> {
         match &self.shape {

@@ -146,7 +146,10 @@ impl Outputs {
         let mut scores = vec![0.0; self.n];
         for (outputs, w) in self.values.chunks(self.n).zip(weights) {
             if *w != 0.0 {
-                scores.iter_mut().zip(outputs).for_each(|(s, o)| *s += w * o);
+                scores
+                    .iter_mut()
+                    .zip(outputs)
+                    .for_each(|(s, o)| *s += w * o);
             }
         }
         scores

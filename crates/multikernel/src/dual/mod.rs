@@ -288,7 +288,8 @@ fn scale(problem: &Problem<'_>, state: &smo::Coefficients, history: &[Look]) -> 
         Some(look) => look.primal.abs(),
         None => {
             let bias = crate::certificate::best_bias(problem, &state.scores);
-            crate::certificate::risk(problem, &state.scores, bias)
+            let form = crate::math::dot(&state.a, &state.scores);
+            0.5 * form + crate::certificate::risk(problem, &state.scores, bias)
         }
     }
 }

@@ -418,7 +418,11 @@ pub(crate) fn pulls(problem: &Problem<'_>, state: &Coefficients, i: usize) -> (f
     let (low, high) = reach(problem, c, y);
     let (left, right) = problem.loss.dual_slopes(a, c, y);
     let f = state.scores[i];
-    let up = if a < high { right - f } else { f64::NEG_INFINITY };
+    let up = if a < high {
+        right - f
+    } else {
+        f64::NEG_INFINITY
+    };
     let down = if a > low { left - f } else { f64::INFINITY };
     (up, down)
 }
