@@ -4,6 +4,7 @@
 use crate::commands::{demo, gram, inspect};
 use clap::{Args, Parser, Subcommand};
 use multikernel::data::{LoadOptions, Purpose, ScaleOption, Task, ViewCut, Views};
+use multikernel::gram::Indefinite;
 use multikernel::kernel::{KernelSpec, choose};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -65,6 +66,11 @@ pub(crate) struct DataArgs {
     /// What the labels are for: classify, regress or one-class [default: by what the labels look like, and said]
     #[arg(long)]
     pub(crate) task: Option<String>,
+
+    /// What to do with a precomputed kernel that is not positive semidefinite: shift (add to its diagonal) or allow
+    /// [default: an error]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) indefinite: Option<String>,
 }
 
 /// Which kernels.
@@ -132,6 +138,12 @@ impl DataArgs {
 
     pub(crate) fn scale_options(&self) -> multikernel::Result<Vec<ScaleOption>> {
         self.scale.iter().map(|s| s.parse()).collect()
+    }
+
+    pub(crate) fn indefinite(&self) -> multikernel::Result<Indefinite> {
+        self.indefinite
+            .as_deref()
+            .map_or(Ok(Indefinite::Error), str::parse)
     }
 
     pub(crate) fn task(&self) -> multikernel::Result<Option<Task>> {

@@ -26,7 +26,11 @@ fn main() -> ExitCode {
             ExitCode::from(INTERRUPTED)
         }
         Err(error) => {
-            eprintln!("error: {error:#}");
+            // Errors of the library say everything in one sentence; others say more in what caused them.
+            match error.downcast_ref::<Error>() {
+                Some(error) => eprintln!("error: {error}"),
+                None => eprintln!("error: {error:#}"),
+            }
             ExitCode::from(WRONG)
         }
     }

@@ -135,6 +135,7 @@ fn tridiagonal(diagonal: &[f64], beside: &[f64]) -> Vec<(f64, f64)> {
     d.into_iter().zip(last).collect()
 }
 
+#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut lanes = [0.0; 8];
     let (ca, cb) = (a.chunks_exact(8), b.chunks_exact(8));

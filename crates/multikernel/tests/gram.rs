@@ -435,6 +435,7 @@ fn too_little_memory_is_said_before_any_work() {
     let options = Options {
         memory: 1000,
         seed: 0,
+        ..Options::default()
     };
     let error = KernelSet::new(&specs("none"), &samples().0, &options, &()).unwrap_err();
     let text = error.to_string();

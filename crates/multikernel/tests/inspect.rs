@@ -54,7 +54,11 @@ fn look_with(views: Vec<View>, targets: &Targets, specs: &str, memory: u64) -> R
     for spec in specs.split_whitespace() {
         all.extend(KernelSpec::parse(spec)?);
     }
-    let options = Options { memory, seed: 1 };
+    let options = Options {
+        memory,
+        seed: 1,
+        ..Options::default()
+    };
     inspect(&views, targets, &expand(&all, &views)?, &options, &())
 }
 

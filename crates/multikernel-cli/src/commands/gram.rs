@@ -83,6 +83,7 @@ fn compute(session: &Session, arguments: &Arguments) -> Result<()> {
     let options = Options {
         memory: session.memory_left().saturating_sub(2 * BLOCK_BYTES),
         seed: session.seed,
+        indefinite: arguments.data.indefinite()?,
     };
     let set = KernelSet::new(&specs, &loaded.views, &options, &session.watcher)?;
     notes.extend_from_slice(set.notes());

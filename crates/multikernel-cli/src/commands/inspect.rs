@@ -82,6 +82,7 @@ pub(crate) fn look(
     let options = Options {
         memory: session.memory_left(),
         seed: session.seed,
+        ..Options::default()
     };
     let Loaded {
         views,

@@ -344,7 +344,21 @@ impl GivenReader<'_, '_> {
         let all = (cells as u64)
             .saturating_mul(layout.kernels as u64)
             .saturating_mul(4);
-        self.budget.charge(place, all)?;
+        self.budget.charge(place, all).map_err(|error| match error {
+            Error::Memory {
+                what,
+                needed,
+                available,
+                ..
+            } => Error::Memory {
+                what,
+                needed,
+                available,
+                remedy: "allow more memory, or store the matrices as float32 .npy files in C order, which are read in place"
+                    .into(),
+            },
+            other => other,
+        })?;
         self.budget.refund(all);
         let mut stack = Vec::with_capacity(layout.kernels);
         for _ in 0..layout.kernels {

@@ -107,6 +107,7 @@ fn npz(
     {
         part.ids = Some(ids(&mut archive, column, budget)?);
     }
+    part.check_counts()?;
     Ok(part)
 }
 

@@ -9,6 +9,7 @@ mod csv;
 mod digits;
 mod fasta;
 mod given;
+mod join;
 mod label_file;
 mod labels;
 mod libsvm;
@@ -19,6 +20,10 @@ mod npz;
 mod pairwise;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_bytes;
+#[cfg(feature = "parquet")]
+mod parquet_pages;
 mod scaling;
 mod source;
 mod table;
@@ -33,5 +38,6 @@ pub use matrix::{Csr, Dense};
 pub use pairwise::Pairwise;
 pub use scaling::{ScaleKind, ScaleOption, Scaling};
 pub use table::{ColumnPick, ViewCut};
-pub use views::{View, ViewData, Views};
+pub use views::{View, ViewData, Views, ViewsIter};
+pub(crate) use write::replace_file;
 pub use write::{ArraySink, ArrayWriter};

@@ -90,7 +90,7 @@ impl Header {
                 )));
             }
         };
-        if size > LONGEST_HEADER || size as u64 > length {
+        if size > LONGEST_HEADER {
             return Err(bad(&format!("the .npy header claims {size} bytes")));
         }
         let mut text = vec![0; size];
@@ -160,14 +160,18 @@ impl Header {
             numbers.clear();
             self.decode(bytes, &mut numbers);
             if let Some(k) = numbers.iter().position(|v| !v.is_finite()) {
-                return Err(Error::input(
-                    format!("{place} {}", self.position(first + k)),
-                    format!("the value is {}", numbers[k]),
-                    "give a finite number (remove the row, or fill in the missing value)",
-                ));
+                return Err(self.not_finite(place, first + k, numbers[k]));
             }
             take(first, &numbers)
         })
+    }
+
+    fn not_finite(&self, place: &str, at: usize, value: f64) -> Error {
+        Error::input(
+            format!("{place} {}", self.position(at)),
+            format!("the value is {value}"),
+            "give a finite number (remove the row, or fill in the missing value)",
+        )
     }
 
     /// Numbers as they are stored by us.
@@ -178,6 +182,20 @@ impl Header {
         mut take: impl FnMut(usize, &[f32]) -> Result<()>,
     ) -> Result<()> {
         let mut singles = Vec::with_capacity(CHUNK);
+        if self.element == Element::Float(4) && !self.big_endian {
+            // The form of large files, without the way through f64.
+            return self.chunks(input, place, |first, bytes| {
+                let (words, _) = bytes.as_chunks::<4>();
+                singles.clear();
+                singles.extend(words.iter().map(|&w| f32::from_le_bytes(w)));
+                // No early exit: this loop is made of vector instructions.
+                if singles.iter().fold(true, |ok, v| ok & v.is_finite()) {
+                    return take(first, &singles);
+                }
+                let k = singles.iter().position(|v| !v.is_finite()).unwrap_or(0);
+                Err(self.not_finite(place, first + k, f64::from(singles[k])))
+            });
+        }
         self.numbers(input, place, |first, numbers| {
             singles.clear();
             singles.extend(numbers.iter().map(|&v| v as f32));

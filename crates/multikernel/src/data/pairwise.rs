@@ -234,15 +234,16 @@ impl Pairwise {
         let cols = b * TILE..self.rows.min((b + 1) * TILE);
         for i0 in rows.clone().step_by(PIECE) {
             for j0 in cols.clone().step_by(PIECE) {
+                let last = cols.end.min(j0 + PIECE);
+                // The row slices are taken once: each costs a bounds check of its own.
+                let mut mirrors: [&[f32]; PIECE] = [&[]; PIECE];
+                for (mirror, j) in mirrors.iter_mut().zip(j0..last) {
+                    *mirror = self.row(j);
+                }
                 for i in i0..rows.end.min(i0 + PIECE) {
-                    let row = self.row(i);
-                    for (j, &v) in row
-                        .iter()
-                        .enumerate()
-                        .take(cols.end.min(j0 + PIECE))
-                        .skip(j0)
-                    {
-                        out.see(i, j, v, self.row(j)[i]);
+                    let row = &self.row(i)[j0..last];
+                    for (j, (&v, mirror)) in row.iter().zip(&mirrors).enumerate() {
+                        out.see(i, j0 + j, v, mirror[i]);
                     }
                 }
             }
@@ -285,8 +286,7 @@ struct Scan {
 
 impl Scan {
     fn see(&mut self, i: usize, j: usize, v: f32, mirror: f32) {
-        // One test for both: infinities and NaN make the sum not finite, finite values cannot in f64.
-        if !(f64::from(v) + f64::from(mirror)).is_finite() {
+        if !(v.is_finite() & mirror.is_finite()) {
             let at = if v.is_finite() { (j, i) } else { (i, j) };
             self.bad = Some(self.bad.map_or(at, |other| other.min(at)));
             return;

@@ -1,23 +1,25 @@
 //! Parquet: columns of numbers become features; columns of text ids, labels or strings.
 
 use super::View;
+use super::parquet_bytes::{Chunks, chunks};
+use super::parquet_pages::PageSizes;
 use super::source::{Budget, Source, some_of};
 use super::table::{Growing, Names, Part, Plan, TableJob};
 use crate::error::{Error, Result};
-use bytes::Bytes;
 use half::f16;
 use parquet::basic::{ConvertedType, LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
-use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::reader::{ChunkReader, FileReader, Length, SerializedFileReader};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{ChunkReader, FileReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
-use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom, Take};
+use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Rows converted at a time.
 const BATCH: usize = 1 << 13;
+/// Bytes that the decoder takes for a value of a dictionary.
+const DICTIONARY_VALUE: u64 = 40;
 
 /// The names of the columns.
 pub(super) fn columns(source: &Source<'_>) -> Result<Vec<String>> {
@@ -33,6 +35,7 @@ pub(super) fn read(source: &Source<'_>, job: &TableJob<'_>, budget: &mut Budget)
         Reading {
             source,
             file,
+            chunks: chunks(source)?,
             names,
             budget,
         }
@@ -60,97 +63,12 @@ fn failed<'s>(source: &'s Source<'_>) -> impl Fn(ParquetError) -> Error + 's {
 }
 
 fn open(source: &Source<'_>) -> Result<SerializedFileReader<Chunks>> {
-    let from = match source.bytes {
-        Some(bytes) => From::Memory(Bytes::copy_from_slice(bytes)),
-        None => From::File(File::open(&source.name).map_err(|e| Error::io(&source.name, e))?),
-    };
-    let chunks = Chunks {
-        from,
-        length: source.length,
-    };
-    SerializedFileReader::new(chunks).map_err(failed(source))
+    SerializedFileReader::new(chunks(source)?).map_err(failed(source))
 }
 
 fn names(file: &SerializedFileReader<Chunks>) -> Vec<String> {
     let schema = file.metadata().file_metadata().schema_descr();
     schema.columns().iter().map(|c| c.path().string()).collect()
-}
-
-/// The bytes of the file; a range outside of it is refused before memory is taken for it.
-struct Chunks {
-    from: From,
-    length: u64,
-}
-
-enum From {
-    File(File),
-    Memory(Bytes),
-}
-
-impl Chunks {
-    fn check(&self, start: u64, length: u64) -> ParquetResult<()> {
-        match start.checked_add(length) {
-            Some(end) if end <= self.length => Ok(()),
-            _ => Err(ParquetError::EOF(format!(
-                "bytes {start} to {} of {}",
-                start.saturating_add(length),
-                self.length
-            ))),
-        }
-    }
-}
-
-impl Length for Chunks {
-    fn len(&self) -> u64 {
-        self.length
-    }
-}
-
-/// A part of the file, from wherever it comes.
-enum Piece {
-    File(BufReader<Take<File>>),
-    Memory(std::io::Cursor<Bytes>),
-}
-
-impl Read for Piece {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        match self {
-            Piece::File(file) => file.read(buffer),
-            Piece::Memory(bytes) => bytes.read(buffer),
-        }
-    }
-}
-
-impl ChunkReader for Chunks {
-    type T = Piece;
-
-    fn get_read(&self, start: u64) -> ParquetResult<Piece> {
-        self.check(start, 0)?;
-        Ok(match &self.from {
-            From::File(file) => {
-                let mut file = file.try_clone()?;
-                file.seek(SeekFrom::Start(start))?;
-                Piece::File(BufReader::new(file.take(self.length - start)))
-            }
-            From::Memory(bytes) => {
-                Piece::Memory(std::io::Cursor::new(bytes.slice(start as usize..)))
-            }
-        })
-    }
-
-    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        self.check(start, length as u64)?;
-        match &self.from {
-            From::File(file) => {
-                let mut file = file.try_clone()?;
-                file.seek(SeekFrom::Start(start))?;
-                let mut bytes = vec![0; length];
-                file.read_exact(&mut bytes)?;
-                Ok(bytes.into())
-            }
-            From::Memory(bytes) => Ok(bytes.slice(start as usize..start as usize + length)),
-        }
-    }
 }
 
 /// One cell.
@@ -189,6 +107,8 @@ impl Cell<'_> {
 struct Reading<'r, 'a> {
     source: &'r Source<'a>,
     file: SerializedFileReader<Chunks>,
+    /// For a look at the pages beside the reader.
+    chunks: Chunks,
     names: Vec<String>,
     budget: &'r mut Budget,
 }
@@ -367,9 +287,11 @@ impl Reading<'_, '_> {
     ) -> Result<usize> {
         let schema = self.file.metadata().file_metadata().schema_descr_ptr();
         let column = schema.column(c);
+        self.check_pages(group, c)?;
+        let place = format!("{} column '{}'", self.source.name, self.names[c]);
         let unsupported = |what: String| {
             Error::input(
-                format!("{} column '{}'", self.source.name, self.names[c]),
+                place,
                 format!("{what} are not understood"),
                 "give a flat column of numbers, booleans or text",
             )
@@ -451,6 +373,41 @@ impl Reading<'_, '_> {
                 column.physical_type()
             ))),
         }
+    }
+
+    /// Compares the sizes that the pages of a column claim with the file and with the memory that may be used.
+    fn check_pages(&mut self, group: usize, c: usize) -> Result<()> {
+        let chunk = self.file.metadata().row_group(group).column(c);
+        let wrong = || {
+            damaged(
+                self.source,
+                &format!("the pages of column '{}' have wrong sizes", self.names[c]),
+            )
+        };
+        let (mut at, length) = chunk.byte_range();
+        let end = at
+            .checked_add(length)
+            .filter(|&end| end <= self.chunks.length)
+            .ok_or_else(wrong)?;
+        while at < end {
+            let piece = self.chunks.get_read(at).map_err(failed(self.source))?;
+            let sizes = PageSizes::read(piece.take(end - at)).map_err(|_| wrong())?;
+            let packed = u64::try_from(sizes.packed).map_err(|_| wrong())?;
+            let unpacked = u64::try_from(sizes.unpacked).map_err(|_| wrong())?;
+            let values = u64::try_from(sizes.dictionary).map_err(|_| wrong())?;
+            // A value of a dictionary takes at least a byte.
+            if values > unpacked {
+                return Err(wrong());
+            }
+            at = at + sizes.header + packed;
+            if at > end {
+                return Err(wrong());
+            }
+            let needed = unpacked + values * DICTIONARY_VALUE;
+            self.budget.charge(&self.source.name, needed)?;
+            self.budget.refund(needed);
+        }
+        Ok(())
     }
 
     fn typed<T: DataType>(

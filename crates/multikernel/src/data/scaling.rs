@@ -203,6 +203,18 @@ impl Scaling {
         })
     }
 
+    /// The scaling of those views only for which `wanted` holds.
+    pub fn only(&self, wanted: impl Fn(&str) -> bool) -> Self {
+        Scaling {
+            views: self
+                .views
+                .iter()
+                .filter(|s| wanted(&s.view))
+                .cloned()
+                .collect(),
+        }
+    }
+
     /// Whether nothing is scaled.
     pub fn is_none(&self) -> bool {
         self.views.is_empty()

@@ -285,6 +285,28 @@ pub(super) struct Part {
     pub(super) labels: Option<Labels>,
 }
 
+impl Part {
+    /// Ids and labels that stand in arrays of their own must be as many as the samples.
+    pub(super) fn check_counts(&self) -> Result<()> {
+        let counts = [
+            ("ids", self.ids.as_ref().map(Vec::len)),
+            ("labels", self.labels.as_ref().map(Labels::len)),
+        ];
+        for (what, count) in counts {
+            if let Some(count) = count
+                && count != self.rows
+            {
+                return Err(Error::input(
+                    &self.place,
+                    format!("there are {count} {what} for {} samples", self.rows),
+                    format!("give as many {what} as samples, in the same order"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// One view of a table while it grows.
 #[derive(Debug)]
 pub(super) enum Growing {

@@ -2,6 +2,7 @@
 
 use super::{Csr, Dense, Pairwise};
 use crate::error::{Error, Result};
+use std::sync::Arc;
 
 /// One way to describe the samples.
 #[derive(Debug, Clone)]
@@ -71,9 +72,11 @@ impl ViewData {
 }
 
 /// Views of the same samples, all with the same number of rows, at least one of each.
+///
+/// Clones share the data.
 #[derive(Debug, Clone, Default)]
 pub struct Views {
-    views: Vec<View>,
+    views: Vec<Arc<View>>,
     ids: Option<Vec<String>>,
 }
 
@@ -118,7 +121,7 @@ impl Views {
                 "all views must describe the same samples in the same order (or join them by an id column)",
             ));
         }
-        self.views.push(view);
+        self.views.push(Arc::new(view));
         Ok(())
     }
 
@@ -151,18 +154,23 @@ impl Views {
     }
 
     /// The views, in order.
-    pub fn iter(&self) -> std::slice::Iter<'_, View> {
-        self.views.iter()
+    pub fn iter(&self) -> ViewsIter<'_> {
+        self.views.iter().map(|view| &**view)
     }
 
     /// The view of that name.
     pub fn get(&self, name: &str) -> Option<&View> {
-        self.views.iter().find(|v| v.name == name)
+        self.iter().find(|v| v.name == name)
     }
 
     /// The same samples with every view changed by `f`.
-    pub(super) fn map(self, f: impl FnMut(View) -> Result<View>) -> Result<Self> {
-        let views = self.views.into_iter().map(f).collect::<Result<_>>()?;
+    pub(crate) fn map(self, f: impl FnMut(View) -> Result<View>) -> Result<Self> {
+        let views = self
+            .views
+            .into_iter()
+            .map(Arc::unwrap_or_clone)
+            .map(f)
+            .collect::<Result<_>>()?;
         let mut out = Views::new(views)?;
         out.ids = self.ids;
         Ok(out)
@@ -172,7 +180,18 @@ impl Views {
     pub(crate) fn replace(&mut self, name: &str, data: ViewData) {
         if let Some(view) = self.views.iter_mut().find(|v| v.name == name) {
             debug_assert_eq!(view.data.len(), data.len());
-            view.data = data;
+            *view = Arc::new(View {
+                data,
+                ..View::clone(view)
+            });
+        }
+    }
+
+    /// The same samples with those views only for which `wanted` holds.
+    pub fn only(&self, wanted: impl Fn(&View) -> bool) -> Self {
+        Views {
+            views: self.views.iter().filter(|v| wanted(v)).cloned().collect(),
+            ids: self.ids.clone(),
         }
     }
 
@@ -182,11 +201,11 @@ impl Views {
             .views
             .iter()
             .map(|v| {
-                Ok(View {
+                Ok(Arc::new(View {
                     name: v.name.clone(),
                     columns: v.columns.clone(),
                     data: v.data.select(rows)?,
-                })
+                }))
             })
             .collect::<Result<_>>()?;
         Ok(Views {
@@ -199,9 +218,13 @@ impl Views {
     }
 }
 
+/// Iterator over views.
+pub type ViewsIter<'a> =
+    std::iter::Map<std::slice::Iter<'a, Arc<View>>, fn(&'a Arc<View>) -> &'a View>;
+
 impl<'a> IntoIterator for &'a Views {
     type Item = &'a View;
-    type IntoIter = std::slice::Iter<'a, View>;
+    type IntoIter = ViewsIter<'a>;
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
     }

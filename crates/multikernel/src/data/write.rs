@@ -209,6 +209,21 @@ impl Drop for ArrayWriter {
     }
 }
 
+/// Writes a whole file in one go; an older one of that name is replaced only by a complete new one.
+pub(crate) fn replace_file(goal: &Path, bytes: &[u8]) -> Result<()> {
+    let temporary = temporary_name(goal)?;
+    let write = || {
+        let mut file = File::create(&temporary)?;
+        file.write_all(bytes)?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, goal)
+    };
+    write().map_err(|e| {
+        remove(&temporary);
+        Error::io(goal, e)
+    })
+}
+
 fn fill_array(
     out: &mut dyn Write,
     place: &Path,

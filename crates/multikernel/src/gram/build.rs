@@ -242,7 +242,7 @@ fn raw_family(
     let profiles = profiles(kernels, &plan.members);
     Ok(Family {
         members: plan.members.clone(),
-        source,
+        source: Arc::new(source),
         map: Map::new(&profiles, low, high),
         profiles,
         n_rows,
@@ -298,7 +298,7 @@ fn composite(
     };
     Family {
         members: vec![m],
-        source,
+        source: Arc::new(source),
         map: Map::Scaled(1.0),
         profiles: vec![(Profile::Identity, 1.0)],
         n_rows,

@@ -56,7 +56,7 @@ pub(super) struct Centring {
 pub(super) struct Family {
     /// Numbers of its kernels.
     pub(super) members: Vec<usize>,
-    pub(super) source: Source,
+    pub(super) source: Arc<Source>,
     /// The members' profiles and their factors.
     pub(super) profiles: Vec<(Profile, f64)>,
     pub(super) map: Map,
@@ -80,6 +80,45 @@ impl Map {
 }
 
 impl Family {
+    /// The same family with those of its kernels that are in the list, which also numbers them; none if there is none.
+    pub(super) fn restricted(&self, kernels: &[usize]) -> Option<Family> {
+        let (members, kept): (Vec<usize>, Vec<usize>) = kernels
+            .iter()
+            .enumerate()
+            .filter_map(|(new, m)| Some((new, self.members.iter().position(|k| k == m)?)))
+            .unzip();
+        if members.is_empty() {
+            return None;
+        }
+        let width = self.members.len();
+        let columns = |means: &[f64]| -> Arc<Vec<f64>> {
+            Arc::new(
+                means
+                    .chunks(width)
+                    .flat_map(|row| kept.iter().map(|&c| row[c]))
+                    .collect(),
+            )
+        };
+        Some(Family {
+            members,
+            source: self.source.clone(),
+            profiles: kept.iter().map(|&c| self.profiles[c]).collect(),
+            map: match &self.map {
+                Map::Scaled(factor) => Map::Scaled(*factor),
+                Map::Table(basis) => Map::Table(basis.only(&kept)),
+            },
+            n_rows: self.n_rows,
+            n_cols: self.n_cols,
+            diagonal: self.diagonal.clone(),
+            factors: self.factors.clone(),
+            centring: self.centring.as_ref().map(|centring| Centring {
+                row_means: columns(&centring.row_means),
+                col_means: columns(&centring.col_means),
+                grand: kept.iter().map(|&c| centring.grand[c]).collect(),
+            }),
+        })
+    }
+
     /// Multiplies every member by its factor.
     pub(super) fn scale(&mut self, factors: &[f64]) {
         for (profile, f) in self.profiles.iter_mut().zip(factors) {
@@ -109,7 +148,7 @@ impl Family {
 
     /// Hands the statistic's rows to `take`, in the order asked: position in `rows`, values.
     pub(super) fn for_rows(&self, rows: &[usize], mut take: impl FnMut(usize, &[f32])) {
-        match &self.source {
+        match &*self.source {
             Source::Stored(values) => {
                 for (k, &i) in rows.iter().enumerate() {
                     take(k, &values[i * self.n_cols..(i + 1) * self.n_cols]);
@@ -168,7 +207,7 @@ impl Family {
     /// Whether its rows must be computed, which is best done for many at once.
     pub(super) fn computes_rows(&self) -> bool {
         matches!(
-            self.source,
+            &*self.source,
             Source::OnTheFly { .. } | Source::Composite { .. }
         )
     }

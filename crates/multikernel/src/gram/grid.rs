@@ -224,6 +224,21 @@ impl Basis {
         }
     }
 
+    /// The same for some of the kernels.
+    pub(super) fn only(&self, kernels: &[usize]) -> Basis {
+        Basis {
+            grid: self.grid,
+            kernels: kernels.len(),
+            values: self
+                .values
+                .chunks(self.kernels.max(1))
+                .flat_map(|row| kernels.iter().map(|&m| row[m]))
+                .collect(),
+            bounds: kernels.iter().map(|&m| self.bounds[m]).collect(),
+            lagrange: self.lagrange,
+        }
+    }
+
     /// Per kernel: how far a looked-up value (as f64) and a value under the histogram may be off.
     pub(super) fn bounds(&self) -> &[(f64, f64)] {
         &self.bounds
@@ -283,7 +298,7 @@ impl Basis {
 
     /// As [`Basis::sums`], for some of the kernels.
     pub(super) fn sums_of(&self, histogram: &Histogram, kernels: &[usize], out: &mut [f64]) {
-        if kernels.len() == self.kernels {
+        if kernels.iter().copied().eq(0..self.kernels) {
             return self.sums(histogram, out);
         }
         self.for_node_weights(histogram, |h, row| {

@@ -19,7 +19,7 @@ mod symmetric;
 
 pub use combined::Combined;
 pub use definite::Indefinite;
-pub use set::{Kernel, KernelSet, Normalizer, Options};
+pub use set::{Kernel, KernelSet, Normalizer, Options, Reference};
 
 use family::{Family, Map};
 use rayon::prelude::*;
@@ -163,6 +163,29 @@ impl Gram {
             rows: self.rows.compose(rows),
             cols: self.cols.compose(cols),
             symmetric: false,
+            ..self.clone()
+        }
+    }
+
+    /// Some of the kernels, numbered anew in the order given, without copying.
+    ///
+    /// # Panics
+    /// If a kernel does not exist or is named twice.
+    pub fn select_kernels(&self, kernels: &[usize]) -> Gram {
+        let families: Vec<Arc<Family>> = self
+            .families
+            .iter()
+            .filter_map(|family| family.restricted(kernels))
+            .map(Arc::new)
+            .collect();
+        assert_eq!(
+            families.iter().map(|f| f.members.len()).sum::<usize>(),
+            kernels.len(),
+            "kernels that exist, each once"
+        );
+        Gram {
+            families,
+            n_kernels: kernels.len(),
             ..self.clone()
         }
     }

@@ -11,7 +11,6 @@ use crate::observe::Observer;
 use crate::random::Random;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
 use std::sync::Arc;
 
 /// How a set is built.
@@ -118,7 +117,7 @@ impl Kernel {
     }
 
     /// Whether spherical normalisation must scale rows and columns: not where k(x,x) = 1 already.
-    pub(super) fn needs_factors(&self) -> bool {
+    pub(crate) fn needs_factors(&self) -> bool {
         self.spec.normalize == Normalize::Spherical
             && !matches!(
                 self.parts(),
@@ -137,6 +136,7 @@ impl Kernel {
 pub struct KernelSet {
     kernels: Vec<Kernel>,
     columns: Arc<Vec<Side>>,
+    views: Views,
     gram: Gram,
     notes: Vec<String>,
     warnings: Vec<String>,
@@ -166,6 +166,7 @@ impl KernelSet {
         Ok(KernelSet {
             kernels,
             columns,
+            views: views.clone(),
             gram,
             notes,
             warnings,
@@ -185,15 +186,12 @@ impl KernelSet {
     /// The kernels between new samples (rows) and the training samples (columns), with the training statistics.
     /// Rows are computed when asked for.
     pub fn cross(&self, views: &Views) -> Result<Gram> {
-        let rows = Arc::new(prepare(&self.kernels, views, Some(&self.columns))?);
-        let sides = Sides {
-            rows: &rows,
-            cols: &self.columns,
-            symmetric: false,
-        };
-        let mut kernels = self.kernels.clone();
-        let (gram, _) = build(&mut kernels, sides, 0, false, &())?;
-        Ok(gram)
+        cross(&self.kernels, &self.columns, views)
+    }
+
+    /// The training samples.
+    pub fn views(&self) -> &Views {
+        &self.views
     }
 
     /// What was chosen automatically, in sentences.
@@ -205,6 +203,63 @@ impl KernelSet {
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
+}
+
+/// Fitted kernels and some training samples as columns: what is left of a [`KernelSet`] for prediction.
+#[derive(Debug)]
+pub struct Reference {
+    kernels: Vec<Kernel>,
+    columns: Vec<Side>,
+}
+
+impl Reference {
+    /// Kernels whose statistics are those of the training samples in `views`, of which there are `samples`.
+    /// Given matrices need no view: their values come with the new samples.
+    pub fn new(kernels: Vec<Kernel>, views: &Views, samples: usize) -> Result<Self> {
+        let mut columns = Vec::new();
+        for kernel in &kernels {
+            let Some((statistic, _)) = kernel.parts() else {
+                continue;
+            };
+            if columns
+                .iter()
+                .any(|s: &Side| s.is(kernel.view(), statistic))
+            {
+                continue;
+            }
+            if statistic == Statistic::Given {
+                columns.push(Side {
+                    view: kernel.view().to_owned(),
+                    statistic,
+                    operand: Arc::new(Operand::given_columns(samples)?),
+                });
+            } else {
+                columns.push(side(kernel, statistic, views, None)?);
+            }
+        }
+        Ok(Reference { kernels, columns })
+    }
+
+    /// The kernels, in order.
+    pub fn kernels(&self) -> &[Kernel] {
+        &self.kernels
+    }
+
+    /// The kernels between new samples (rows) and the samples kept (columns). Rows are computed when asked for.
+    pub fn cross(&self, views: &Views) -> Result<Gram> {
+        cross(&self.kernels, &self.columns, views)
+    }
+}
+
+fn cross(kernels: &[Kernel], columns: &[Side], views: &Views) -> Result<Gram> {
+    let rows = prepare(kernels, views, Some(columns))?;
+    let sides = Sides {
+        rows: &rows,
+        cols: columns,
+        symmetric: false,
+    };
+    let (gram, _) = build(&mut kernels.to_vec(), sides, 0, false, &())?;
+    Ok(gram)
 }
 
 impl Kernel {
@@ -219,13 +274,13 @@ impl Kernel {
 }
 
 /// The views, with given kernel matrices checked and, where asked for, made positive semidefinite.
-fn definite_views<'a>(
+fn definite_views(
     kernels: &[Kernel],
-    views: &'a Views,
+    views: &Views,
     policy: Indefinite,
     notes: &mut Vec<String>,
-) -> Result<Cow<'a, Views>> {
-    let mut views = Cow::Borrowed(views);
+) -> Result<Views> {
+    let mut views = views.clone();
     for kernel in kernels.iter().filter(|k| k.spec.kind == Kind::Precomputed) {
         let name = kernel.view();
         let Some(ViewData::Pairwise(matrix)) = views.get(name).map(|v| &v.data) else {
@@ -243,7 +298,7 @@ fn definite_views<'a>(
             ));
         }
         if let Some((changed, note)) = definite::check(matrix, name, policy)? {
-            views.to_mut().replace(name, ViewData::Pairwise(changed));
+            views.replace(name, ViewData::Pairwise(changed));
             notes.push(note);
         }
     }
@@ -261,25 +316,36 @@ fn prepare(kernels: &[Kernel], views: &Views, reference: Option<&[Side]>) -> Res
         if sides.iter().any(|s| s.is(name, statistic)) {
             continue;
         }
-        let view = views.get(name).ok_or_else(|| {
-            let there: Vec<&str> = views.iter().map(|v| v.name.as_str()).collect();
-            Error::input(
-                format!("kernel '{}'", kernel.name),
-                format!("there is no view '{name}'"),
-                format!("the views are: {}", there.join(", ")),
-            )
-        })?;
-        let training = reference.and_then(|sides| sides.iter().find(|s| s.is(name, statistic)));
-        let operand = statistic
-            .prepare(&view.data, training.map(|s| &*s.operand))
-            .map_err(|error| error.within(&format!("view '{name}'")))?;
-        sides.push(Side {
-            view: name.to_owned(),
-            statistic,
-            operand: Arc::new(operand),
-        });
+        sides.push(side(kernel, statistic, views, reference)?);
     }
     Ok(sides)
+}
+
+/// Makes a kernel's view ready for its statistic.
+fn side(
+    kernel: &Kernel,
+    statistic: Statistic,
+    views: &Views,
+    reference: Option<&[Side]>,
+) -> Result<Side> {
+    let name = kernel.view();
+    let view = views.get(name).ok_or_else(|| {
+        let there: Vec<&str> = views.iter().map(|v| v.name.as_str()).collect();
+        Error::input(
+            format!("kernel '{}'", kernel.name),
+            format!("there is no view '{name}'"),
+            format!("the views are: {}", there.join(", ")),
+        )
+    })?;
+    let training = reference.and_then(|sides| sides.iter().find(|s| s.is(name, statistic)));
+    let operand = statistic
+        .prepare(&view.data, training.map(|s| &*s.operand))
+        .map_err(|error| error.within(&format!("view '{name}'")))?;
+    Ok(Side {
+        view: name.to_owned(),
+        statistic,
+        operand: Arc::new(operand),
+    })
 }
 
 /// Turns `mean` and `median` into numbers.

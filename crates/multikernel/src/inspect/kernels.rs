@@ -6,6 +6,7 @@ use crate::data::Targets;
 use crate::eigen::extremes;
 use crate::error::{Error, Result};
 use crate::gram::{Gram, Kernel};
+use crate::math::mixed_dot;
 use crate::observe::{Observer, Progress};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -261,7 +262,7 @@ fn summarise(
         n,
         |x, y| {
             for (y, row) in y.iter_mut().zip(rows()) {
-                *y = product(row, x);
+                *y = mixed_dot(row, x);
             }
         },
         EIGEN_TOLERANCE,
@@ -293,23 +294,6 @@ fn summarise(
             0.0
         },
     }
-}
-
-fn product(row: &[f32], x: &[f64]) -> f64 {
-    let mut lanes = [0.0; 8];
-    let (cr, cx) = (row.chunks_exact(8), x.chunks_exact(8));
-    let rest: f64 = cr
-        .remainder()
-        .iter()
-        .zip(cx.remainder())
-        .map(|(v, x)| f64::from(*v) * x)
-        .sum();
-    for (v, x) in cr.zip(cx) {
-        for k in 0..8 {
-            lanes[k] += f64::from(v[k]) * x[k];
-        }
-    }
-    lanes.iter().sum::<f64>() + rest
 }
 
 /// Each kernel joins the first group whose first kernel it resembles.
@@ -362,7 +346,7 @@ fn warnings(n: usize, kernels: &[KernelSummary], near_duplicates: &[Vec<usize>])
             .iter()
             .min_by(|a, b| a.smallest_eigenvalue.total_cmp(&b.smallest_eigenvalue));
         out.push(format!(
-            "{} not positive semidefinite (smallest eigenvalue about {:.3e}); training refuses it unless --indefinite clip, shift or allow is given",
+            "{} not positive semidefinite (smallest eigenvalue about {:.3e}); training refuses it unless --indefinite shift or allow is given",
             kernels_are(&names),
             worst.map_or(0.0, |k| k.smallest_eigenvalue)
         ));

@@ -10,7 +10,7 @@ pub use kernels::{KernelReport, KernelSummary, inspect_kernels};
 
 use crate::data::{Pairwise, Targets, View, ViewData, Views};
 use crate::error::{Error, Result};
-use crate::gram::{KernelSet, Options};
+use crate::gram::{Indefinite, KernelSet, Options};
 use crate::kernel::{KernelSpec, expand};
 use crate::observe::Observer;
 use crate::random::Random;
@@ -56,6 +56,11 @@ pub fn inspect(
     if specs.is_empty() {
         return Ok(report);
     }
+    // A matrix that is not fit for training is what one wants to look at.
+    let options = &Options {
+        indefinite: Indefinite::Allow,
+        ..*options
+    };
     let n = views.len();
     let specs = expand(specs, views)?;
     let size = sample_size(n, specs.len(), options.memory)?;

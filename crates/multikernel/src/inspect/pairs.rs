@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Rows of the result per task.
-const ROWS: usize = 64;
+const ROWS: usize = 256;
 /// Entries per kernel that are multiplied in f32 before the sum goes on in f64.
 const WIDTH: usize = 4096;
 /// ‖φ(x) − φ(x')‖² over k(x,x) + k(x',x') below which a kernel does not tell two samples apart.

@@ -148,6 +148,25 @@ impl Statistic {
     }
 }
 
+impl Operand {
+    /// The column side of a given matrix whose rows are all new samples: so many training samples, no values.
+    pub(crate) fn given_columns(samples: usize) -> Result<Operand> {
+        Ok(Operand {
+            statistic: Statistic::Given,
+            training: true,
+            width: samples,
+            sizes: Vec::new(),
+            largest: 0.0,
+            nonnegative: true,
+            samples: Samples::Given {
+                matrix: Pairwise::new(samples, 0, Vec::new())?,
+                lowest: 0.0,
+                highest: 0.0,
+            },
+        })
+    }
+}
+
 fn given(matrix: &Pairwise, reference: Option<&Operand>) -> Result<Operand> {
     match reference {
         None if matrix.rows() != matrix.cols() => {

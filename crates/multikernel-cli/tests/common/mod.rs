@@ -1,0 +1,119 @@
+//! The real binary in a folder of its own.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    reason = "each test program uses its part of this"
+)]
+
+use assert_cmd::Command;
+use multikernel::data::ArrayWriter;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::Output;
+use tempfile::TempDir;
+
+pub struct Folder(TempDir);
+
+impl Folder {
+    pub fn new() -> Self {
+        Folder(tempfile::tempdir().expect("a temporary folder"))
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// The names of everything in it, sorted.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = std::fs::read_dir(self.0.path())
+            .expect("the folder")
+            .map(|entry| {
+                entry
+                    .expect("entry")
+                    .file_name()
+                    .to_string_lossy()
+                    .into_owned()
+            })
+            .collect();
+        names.sort();
+        names
+    }
+
+    pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), bytes).expect("written");
+    }
+
+    pub fn array(&self, name: &str, shape: &[usize], value: impl Fn(usize) -> f32) {
+        self.arrays(name, &[("a", shape)], |_, k| value(k));
+    }
+
+    pub fn arrays(
+        &self,
+        file: &str,
+        arrays: &[(&str, &[usize])],
+        value: impl Fn(usize, usize) -> f32,
+    ) {
+        let mut writer = ArrayWriter::create(self.path(file)).expect("writable");
+        for (a, (name, shape)) in arrays.iter().enumerate() {
+            let values: Vec<f32> = (0..shape.iter().product()).map(|k| value(a, k)).collect();
+            writer
+                .array(name, shape, |sink| sink.write(&values))
+                .expect("written");
+        }
+        writer.finish().expect("complete");
+    }
+
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::cargo_bin("multikernel").expect("the program");
+        command.args(arguments).current_dir(self.0.path());
+        command
+    }
+
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("it starts")
+    }
+
+    /// Stdout of a run that must succeed.
+    pub fn good(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(
+            output.status.success(),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// The result object of a run that must succeed.
+    pub fn json(&self, arguments: &[&str]) -> Value {
+        let mut arguments = arguments.to_vec();
+        arguments.extend(["--json", "-"]);
+        serde_json::from_str(&self.good(&arguments)).expect("JSON alone on stdout")
+    }
+
+    /// The sentence of a run that must fail with status 1 and leave nothing new behind.
+    pub fn bad(&self, arguments: &[&str]) -> String {
+        let before = self.names();
+        let output = self.run(arguments);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+        assert!(said.starts_with("error: "), "{arguments:?}: {said}");
+        assert!(
+            said.trim_end().lines().count() <= 3,
+            "at most a few lines: {said}"
+        );
+        assert_eq!(self.names(), before, "{arguments:?} left something behind");
+        said
+    }
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Numbers that look random and are the same everywhere.
+pub fn noise(k: usize) -> f32 {
+    let mut random = multikernel::random::Random::new(k as u64);
+    random.normal() as f32
+}

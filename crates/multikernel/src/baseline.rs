@@ -1,0 +1,173 @@
+//! What simpler ways reach on the same data: the unweighted sum of the kernels, and the best kernel alone.
+//!
+//! Both are the same problem with the norm lp:inf (r = 2), on all kernels and on one.
+
+use crate::data::{Targets, Views};
+use crate::error::{Error, Result};
+use crate::gram::{Coefficients, Gram, KernelSet};
+use crate::metrics::{Truth, measure};
+use crate::mkl::{Fitted, Mkl, Solver};
+use crate::norm::{Exponent, NormSpec};
+use crate::observe::{Observer, Progress};
+
+/// Of more kernels than this, only so many are tried alone.
+const TRIED: usize = 20;
+
+/// Samples that were held out, to choose the best single kernel by.
+#[derive(Debug, Clone, Copy)]
+pub struct Holdout<'a> {
+    /// The samples, before scaling.
+    pub views: &'a Views,
+    /// What is true of them.
+    pub truth: Truth<'a>,
+}
+
+/// The best kernel alone.
+#[derive(Debug)]
+pub struct BestSingle {
+    /// Its number among the kernels.
+    pub kernel: usize,
+    /// Its name.
+    pub name: String,
+    /// Its model.
+    pub fitted: Fitted,
+    /// By what it was chosen, and from how many, as a sentence.
+    pub chosen_by: String,
+}
+
+/// Trains on the unweighted sum of the kernels: `mkl` with the norm lp:inf.
+pub fn sum(
+    mkl: &Mkl,
+    kernels: &KernelSet,
+    targets: &Targets,
+    observer: &dyn Observer,
+) -> Result<Fitted> {
+    unweighted(mkl)?.fit(kernels, targets, observer)
+}
+
+/// Trains on each kernel alone and keeps the best: by what it reaches on the samples held out (accuracy, or R² for
+/// regression), or without them by the primal objective. Of more than 20 kernels, the 20 are tried whose centred values
+/// agree best with the targets (ỹᵀKỹ over ‖ỹ‖² and the trace).
+pub fn best_single(
+    mkl: &Mkl,
+    kernels: &KernelSet,
+    targets: &Targets,
+    holdout: Option<Holdout<'_>>,
+    observer: &dyn Observer,
+) -> Result<BestSingle> {
+    let mkl = unweighted(mkl)?;
+    let all = kernels.kernels().len();
+    let candidates: Vec<usize> = if all > TRIED {
+        let agreement = agreement(kernels.gram(), targets);
+        let mut order: Vec<usize> = (0..all).collect();
+        order.sort_by(|&a, &b| agreement[b].total_cmp(&agreement[a]).then(a.cmp(&b)));
+        order.truncate(TRIED);
+        order.sort_unstable();
+        order
+    } else {
+        (0..all).collect()
+    };
+    let mut best: Option<(f64, usize, Fitted)> = None;
+    let mut held_out = holdout.is_some();
+    for (done, &m) in candidates.iter().enumerate() {
+        let told = observer.progress(&Progress::Work {
+            stage: "kernels alone",
+            done: done as u64,
+            total: candidates.len() as u64,
+        });
+        if told.is_break() && best.is_some() {
+            break;
+        }
+        let fitted = mkl.fit_kernels(kernels, &[m], targets, observer)?;
+        let reached = match holdout {
+            Some(holdout) => reached(&fitted, holdout)?,
+            None => None,
+        };
+        held_out &= reached.is_some();
+        let value = reached.unwrap_or(-fitted.certificate.primal);
+        if best.as_ref().is_none_or(|(top, ..)| value > *top) {
+            best = Some((value, m, fitted));
+        }
+    }
+    let Some((_, kernel, fitted)) = best else {
+        return Err(Error::input(
+            "kernels",
+            "there are none",
+            "give at least one",
+        ));
+    };
+    let from = match candidates.len() < all {
+        true => format!(
+            "{} of {all} kernels that agree best with the targets",
+            candidates.len()
+        ),
+        false => format!("{all} kernels"),
+    };
+    let by = match held_out {
+        true => "what it reaches on the samples held out",
+        false => "the training objective",
+    };
+    Ok(BestSingle {
+        kernel,
+        name: kernels.kernels()[kernel].name.clone(),
+        fitted,
+        chosen_by: format!("the best single kernel is chosen from {from} by {by}"),
+    })
+}
+
+fn unweighted(mkl: &Mkl) -> Result<Mkl> {
+    Ok(Mkl {
+        norm: NormSpec::Lp(Exponent::new(f64::INFINITY)?),
+        matrix: Vec::new(),
+        solver: Solver::Sum,
+        ..mkl.clone()
+    })
+}
+
+/// Accuracy or R² on the samples held out; none where neither applies.
+fn reached(fitted: &Fitted, holdout: Holdout<'_>) -> Result<Option<f64>> {
+    let scores = fitted.model.scores(holdout.views)?;
+    let metrics = measure(&fitted.model.predictions(&scores), &scores, holdout.truth);
+    Ok(metrics.get("accuracy").or(metrics.get("r2")).copied())
+}
+
+/// ỹᵀK_mỹ / (‖ỹ‖² tr K̃_m) with centred targets ỹ and kernels K̃, summed over the classes; for one-class, where there are
+/// no targets, 1ᵀK_m1 / (n tr K_m). Between 0 and 1, and one pass over the pairs for any number of kernels.
+fn agreement(gram: &Gram, targets: &Targets) -> Vec<f64> {
+    let n = gram.n_rows();
+    let ones = vec![1.0; n];
+    let totals = gram.quadratic_forms(Coefficients::single(&ones));
+    let (mut y, outputs) = match targets {
+        Targets::None => (ones, 1),
+        Targets::Real(values) => (values.clone(), 1),
+        Targets::Classes { names, index } => {
+            let mut y = vec![0.0; n * names.len()];
+            for (row, &c) in y.chunks_mut(names.len()).zip(index) {
+                row[c as usize] = 1.0;
+            }
+            (y, names.len())
+        }
+    };
+    let centred = !matches!(targets, Targets::None);
+    if centred {
+        for k in 0..outputs {
+            let mean = y.iter().skip(k).step_by(outputs).sum::<f64>() / n as f64;
+            y.iter_mut()
+                .skip(k)
+                .step_by(outputs)
+                .for_each(|v| *v -= mean);
+        }
+    }
+    let size: f64 = y.iter().map(|v| v * v).sum();
+    let along = gram.quadratic_forms(Coefficients::new(&y, outputs));
+    (0..gram.n_kernels())
+        .map(|m| {
+            let mut trace: f64 = gram.self_values(m).iter().sum();
+            if centred {
+                trace -= totals[m] / n as f64;
+            }
+            let value = along[m] / (size * trace);
+            if value.is_finite() { value } else { 0.0 }
+        })
+        .collect()
+}

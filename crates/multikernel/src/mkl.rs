@@ -1,0 +1,468 @@
+//! Training: the description of a problem ([`Mkl`]) applied to kernels and targets gives a model and its certificate.
+//!
+//! Two classes, a real value or one class are one problem ½Ω² + Σ C_i ℓ; several classes are one problem per class
+//! (one-vs-rest) or per pair of classes (one-vs-one), solved one after another on the same kernels.
+
+mod choices;
+mod problems;
+#[cfg(test)]
+mod tests;
+
+pub use choices::{Bias, ClassWeight, Multiclass, Solver};
+pub(crate) use problems::pairs;
+
+use crate::certificate::{Certificate, relative_gap};
+use crate::data::{Scaling, Targets};
+use crate::dual::{self, Limits, Look, Solution, Status};
+use crate::error::{Error, Result};
+use crate::gram::{Coefficients, Gram, KernelSet};
+use crate::loss::LossSpec;
+use crate::model::{Model, Trained};
+use crate::norm::{Exponent, Norm, NormSpec};
+use crate::observe::{Observer, Progress};
+use problems::Question;
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+/// What is to be trained and how. `Mkl::default()` is a good start; every field may be changed.
+///
+/// ```
+/// use multikernel::data::{Targets, Task, digits};
+/// use multikernel::gram::{KernelSet, Options};
+/// use multikernel::kernel::KernelSpec;
+/// use multikernel::mkl::Mkl;
+///
+/// let data = digits()?;
+/// let rows: Vec<usize> = (0..200).collect();
+/// let (views, labels) = (data.views.select(&rows)?, data.labels.map(|l| l.select(&rows)));
+/// let kernels = KernelSet::new(&KernelSpec::parse("rbf")?, &views, &Options::default(), &())?;
+/// let targets = Targets::new(labels.as_ref(), Task::Classify, views.len())?;
+/// let fitted = Mkl { c: 10.0, ..Mkl::default() }.fit(&kernels, &targets, &())?;
+/// assert!(fitted.relative_gap() <= 1e-3);
+/// let predictions = fitted.model.predict(&views)?;
+/// # assert_eq!(predictions.len(), 200);
+/// # Ok::<(), multikernel::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Mkl {
+    /// How the kernels share.
+    pub norm: NormSpec,
+    /// The matrix E of a non-isotropic norm, row after row; else empty.
+    pub matrix: Vec<f64>,
+    /// The loss; none: what is usual for the task.
+    pub loss: Option<LossSpec>,
+    /// C
+    pub c: f64,
+    /// The algorithm.
+    pub solver: Solver,
+    /// How several classes become problems of two.
+    pub multiclass: Multiclass,
+    /// Whether there is a bias.
+    pub bias: Bias,
+    /// Weights of the classes.
+    pub class_weight: ClassWeight,
+    /// Weights of the samples; none: all 1.
+    pub sample_weight: Option<Vec<f64>>,
+    /// Relative duality gap to reach.
+    pub tolerance: f64,
+    /// Largest number of rounds of the solver, for each problem.
+    pub max_rounds: usize,
+    /// When to stop at the latest, counted from the call of [`Mkl::fit`].
+    pub max_seconds: Option<f64>,
+    /// Bytes the solver may hold for rows of the combined kernel.
+    pub memory: u64,
+    /// How the views were scaled before the kernels saw them; kept in the model, which scales new samples by it.
+    pub scaling: Scaling,
+}
+
+impl Default for Mkl {
+    fn default() -> Self {
+        Mkl {
+            norm: NormSpec::default(),
+            matrix: Vec::new(),
+            loss: None,
+            c: 1.0,
+            solver: Solver::Auto,
+            multiclass: Multiclass::Auto,
+            bias: Bias::Auto,
+            class_weight: ClassWeight::None,
+            sample_weight: None,
+            tolerance: 1e-3,
+            max_rounds: 1000,
+            max_seconds: None,
+            memory: u64::MAX,
+            scaling: Scaling::default(),
+        }
+    }
+}
+
+/// A model, how far it is from the optimum, and how it came to be.
+#[derive(Debug)]
+pub struct Fitted {
+    /// What predicts.
+    pub model: Model,
+    /// Primal and dual objective, summed over the problems. Its bias is that of a single problem and 0 for several;
+    /// [`Model::biases`] has them all.
+    pub certificate: Certificate,
+    /// Why training stopped; of several problems the least happy one.
+    pub status: Status,
+    /// The problems, one or several.
+    pub problems: Vec<ProblemReport>,
+    /// All kernels of the set, also those the model does not need.
+    pub kernels: Vec<KernelReport>,
+    /// Number of training samples.
+    pub n_samples: usize,
+    /// Number of training samples with a coefficient other than zero.
+    pub n_support: usize,
+    /// Weight steps of all problems.
+    pub iterations: usize,
+    /// Seconds in [`Mkl::fit`].
+    pub seconds: f64,
+    /// The algorithm that ran.
+    pub solver: Solver,
+    /// What was chosen automatically, in sentences.
+    pub notes: Vec<String>,
+    /// What the user should look at, in sentences.
+    pub warnings: Vec<String>,
+}
+
+/// One of the problems that were solved.
+#[derive(Debug, Clone)]
+pub struct ProblemReport {
+    /// What it separates, in words; empty if it is the only one.
+    pub name: String,
+    /// P, D and the bias.
+    pub certificate: Certificate,
+    /// Why it stopped.
+    pub status: Status,
+    /// Working-set steps.
+    pub steps: u64,
+    /// One entry per round.
+    pub history: Vec<Look>,
+}
+
+/// A kernel's part in the result; one number for each problem.
+#[derive(Debug, Clone)]
+pub struct KernelReport {
+    /// Its name.
+    pub name: String,
+    /// Its group.
+    pub group: String,
+    /// β_m
+    pub weights: Vec<f64>,
+    /// ‖w_m‖ = β_m √(aᵀK_m a)
+    pub group_norms: Vec<f64>,
+}
+
+impl Fitted {
+    /// (P − D) / max(|P|, |D|).
+    pub fn relative_gap(&self) -> f64 {
+        relative_gap(self.certificate.primal, self.certificate.dual)
+    }
+}
+
+impl Mkl {
+    /// Trains a model on the samples of `kernels`.
+    pub fn fit(
+        &self,
+        kernels: &KernelSet,
+        targets: &Targets,
+        observer: &dyn Observer,
+    ) -> Result<Fitted> {
+        self.fit_gram(kernels, kernels.gram(), None, targets, observer)
+    }
+
+    /// As [`Mkl::fit`], on some of the kernels; the others get weight 0.
+    ///
+    /// # Panics
+    /// If a kernel does not exist or is named twice.
+    pub fn fit_kernels(
+        &self,
+        kernels: &KernelSet,
+        which: &[usize],
+        targets: &Targets,
+        observer: &dyn Observer,
+    ) -> Result<Fitted> {
+        let gram = kernels.gram().select_kernels(which);
+        self.fit_gram(kernels, &gram, Some(which), targets, observer)
+    }
+
+    /// `gram` holds the kernels `which`, all if none are named.
+    fn fit_gram(
+        &self,
+        kernels: &KernelSet,
+        gram: &Gram,
+        which: Option<&[usize]>,
+        targets: &Targets,
+        observer: &dyn Observer,
+    ) -> Result<Fitted> {
+        let begin = Instant::now();
+        let n = gram.n_rows();
+        self.check(n)?;
+        let mut notes = kernels.notes().to_vec();
+        let mut warnings = kernels.warnings().to_vec();
+        let (task, scheme, classes, questions) = self.questions(n, targets, &mut notes)?;
+        let loss = self.loss_for(task)?;
+        let bias = self.bias_for(task)?;
+        let place = |k: usize| which.map_or(k, |which| which[k]);
+        let groups: Vec<&str> = (0..gram.n_kernels())
+            .map(|k| kernels.kernels()[place(k)].group.as_str())
+            .collect();
+        let (norm, solver) = self.norm_for(&groups, &mut notes)?;
+        let mut limits = Limits {
+            tolerance: self.tolerance,
+            max_rounds: self.max_rounds,
+            deadline: self.deadline(begin),
+            memory: self.memory,
+        };
+        let outputs = questions.len();
+        let m = kernels.kernels().len();
+        let mut coefficients = vec![0.0; n * outputs];
+        let mut weights = vec![0.0; m * outputs];
+        let mut group_norms = vec![0.0; m * outputs];
+        let mut problems = Vec::with_capacity(outputs);
+        for (k, question) in questions.iter().enumerate() {
+            let several = outputs > 1;
+            if several {
+                let told = observer.progress(&Progress::Work {
+                    stage: "problems of two classes",
+                    done: k as u64,
+                    total: outputs as u64,
+                });
+                if told.is_break() {
+                    // What is left still gets a feasible point and its certificate, but no work.
+                    limits.deadline = Some(Instant::now());
+                }
+            }
+            let (own, solution) =
+                solve(gram, &norm, question, loss, bias, &limits, solver, observer);
+            if solution.status == Status::Stopped {
+                limits.deadline = Some(Instant::now());
+            }
+            let forms = own.quadratic_forms(Coefficients::single(&solution.coefficients));
+            for (j, (q, b)) in forms.iter().zip(&solution.weights).enumerate() {
+                weights[k * m + place(j)] = *b;
+                group_norms[k * m + place(j)] = b * q.sqrt();
+            }
+            question.scatter(&solution.coefficients, &mut coefficients, k, outputs);
+            problems.push(ProblemReport {
+                name: question.name.clone(),
+                certificate: solution.certificate,
+                status: solution.status,
+                steps: solution.steps,
+                history: solution.history,
+            });
+        }
+        let certificate = total(&problems);
+        let status = worst(&problems);
+        let biases: Vec<f64> = problems.iter().map(|p| p.certificate.bias).collect();
+        let n_support = coefficients
+            .chunks(outputs)
+            .filter(|row| row.iter().any(|&a| a != 0.0))
+            .count();
+        if n_support == 0 {
+            warnings.push(
+                "no sample has a coefficient: the model gives every sample the same score (a larger C lets it learn more)"
+                    .into(),
+            );
+        }
+        let model = Model::trained(
+            Trained {
+                kernels,
+                task,
+                scheme,
+                classes,
+                loss: LossSpec::Scalar(loss),
+                norm: norm.spec().clone(),
+                c: self.c,
+                bias,
+                biases,
+                weights: &weights,
+                coefficients: &coefficients,
+                scaling: &self.scaling,
+            },
+            &mut notes,
+            &mut warnings,
+        )?;
+        let pick = |values: &[f64], k: usize| values.iter().skip(k).step_by(m).copied().collect();
+        Ok(Fitted {
+            model,
+            certificate,
+            status,
+            kernels: kernels
+                .kernels()
+                .iter()
+                .enumerate()
+                .map(|(k, kernel)| KernelReport {
+                    name: kernel.name.clone(),
+                    group: kernel.group.clone(),
+                    weights: pick(&weights, k),
+                    group_norms: pick(&group_norms, k),
+                })
+                .collect(),
+            n_samples: n,
+            n_support,
+            iterations: problems.iter().map(|p| p.history.len()).sum(),
+            problems,
+            seconds: begin.elapsed().as_secs_f64(),
+            solver,
+            notes,
+            warnings,
+        })
+    }
+
+    /// Values that no problem can have.
+    fn check(&self, n: usize) -> Result<()> {
+        let positive = |value: f64| value > 0.0 && value.is_finite();
+        if !positive(self.c) {
+            return Err(Error::input(
+                "C",
+                format!("it is {}", self.c),
+                "give a positive finite number",
+            ));
+        }
+        if !positive(self.tolerance) {
+            return Err(Error::input(
+                "tol",
+                format!("the relative gap asked for is {}", self.tolerance),
+                "give a positive finite number such as 1e-3",
+            ));
+        }
+        if let Some(seconds) = self.max_seconds
+            && !(seconds >= 0.0)
+        {
+            return Err(Error::input(
+                "max-seconds",
+                format!("it is {seconds}"),
+                "give a number of seconds that is not negative",
+            ));
+        }
+        if self.max_rounds == 0 {
+            return Err(Error::input(
+                "the largest number of rounds",
+                "it is 0",
+                "give at least 1",
+            ));
+        }
+        let Some(weights) = &self.sample_weight else {
+            return Ok(());
+        };
+        if weights.len() != n {
+            return Err(Error::input(
+                "sample-weight",
+                format!("there are {} weights for {n} samples", weights.len()),
+                "give one weight for each sample, in the same order",
+            ));
+        }
+        if let Some(i) = weights.iter().position(|w| !(*w >= 0.0 && w.is_finite())) {
+            return Err(Error::input(
+                format!("sample-weight row {}", i + 1),
+                format!("the weight is {}", weights[i]),
+                "give finite numbers that are not negative",
+            ));
+        }
+        if weights.iter().all(|&w| w == 0.0) {
+            return Err(Error::input(
+                "sample-weight",
+                "all weights are 0",
+                "give some sample a positive weight",
+            ));
+        }
+        Ok(())
+    }
+
+    fn deadline(&self, begin: Instant) -> Option<Instant> {
+        // A time beyond what a duration can hold is no bound.
+        let seconds = Duration::try_from_secs_f64(self.max_seconds?).ok()?;
+        begin.checked_add(seconds)
+    }
+
+    /// The norm for these kernels, and the solver that will run.
+    fn norm_for(&self, groups: &[&str], notes: &mut Vec<String>) -> Result<(Norm, Solver)> {
+        let spec = match self.solver {
+            Solver::Sum => {
+                let sum = NormSpec::Lp(Exponent::new(f64::INFINITY)?);
+                if self.norm != sum && self.norm != NormSpec::default() {
+                    notes.push(format!(
+                        "solver sum is the norm {sum}; the norm {} is not used",
+                        self.norm
+                    ));
+                }
+                sum
+            }
+            Solver::Auto | Solver::Exact => self.norm.clone(),
+        };
+        let numbers: Vec<usize> = if spec == NormSpec::Mixed {
+            let mut known: HashMap<&str, usize> = HashMap::new();
+            groups
+                .iter()
+                .map(|group| {
+                    let next = known.len();
+                    *known.entry(group).or_insert(next)
+                })
+                .collect()
+        } else {
+            Vec::new()
+        };
+        let norm = Norm::new(spec, groups.len(), &numbers, &self.matrix)?;
+        let solver = match self.solver {
+            Solver::Auto => Solver::Exact,
+            other => other,
+        };
+        Ok((norm, solver))
+    }
+}
+
+/// Solves one problem; returns the Gram of its samples too.
+#[allow(
+    clippy::too_many_arguments,
+    reason = "one call, and every argument is another noun"
+)]
+fn solve(
+    gram: &Gram,
+    norm: &Norm,
+    question: &Question,
+    loss: crate::loss::Loss,
+    bias: bool,
+    limits: &Limits,
+    solver: Solver,
+    observer: &dyn Observer,
+) -> (Gram, Solution) {
+    let own = match &question.samples {
+        None => gram.clone(),
+        Some(samples) => gram.subset(samples),
+    };
+    let problem = crate::certificate::Problem {
+        loss,
+        targets: &question.targets,
+        costs: &question.costs,
+        bias,
+    };
+    // Every solver of one score per sample has the same signature and is called here.
+    let solution = match solver {
+        Solver::Auto | Solver::Exact | Solver::Sum => {
+            dual::solve(&own, norm, &problem, limits, None, observer)
+        }
+    };
+    (own, solution)
+}
+
+fn total(problems: &[ProblemReport]) -> Certificate {
+    let sum = |f: fn(&Certificate) -> f64| problems.iter().map(|p| f(&p.certificate)).sum();
+    Certificate {
+        primal: sum(|c| c.primal),
+        dual: sum(|c| c.dual),
+        bias: match problems {
+            [one] => one.certificate.bias,
+            _ => 0.0,
+        },
+    }
+}
+
+fn worst(problems: &[ProblemReport]) -> Status {
+    let order = [Status::Stopped, Status::TimeLimit, Status::MaxIterations];
+    order
+        .into_iter()
+        .find(|status| problems.iter().any(|p| p.status == *status))
+        .unwrap_or(Status::Converged)
+}

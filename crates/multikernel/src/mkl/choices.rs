@@ -1,0 +1,143 @@
+//! The choices of training that are words.
+
+use crate::error::{Error, Result};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+/// The algorithms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Solver {
+    /// The one that suits the problem.
+    #[default]
+    Auto,
+    /// Alternation of working-set steps and exact weight steps, to a duality gap.
+    Exact,
+    /// The unweighted sum of the kernels: the norm lp:inf, whatever norm is set.
+    Sum,
+}
+
+/// How several classes become problems of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Multiclass {
+    /// The best way there is: one-vs-rest.
+    #[default]
+    Auto,
+    /// Each class against all others.
+    OneVsRest,
+    /// Each class against each other.
+    OneVsOne,
+}
+
+/// Whether there is a bias.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Bias {
+    /// On for two classes and regression, off for one-class.
+    #[default]
+    Auto,
+    /// There is one.
+    On,
+    /// There is none.
+    Off,
+}
+
+/// Weights of the classes: the cost of a sample is C times its class's weight times its own.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum ClassWeight {
+    /// All 1.
+    #[default]
+    None,
+    /// n/(number of classes · samples of the class): every class costs the same.
+    Balanced,
+    /// By name; classes that are not named have weight 1.
+    Given(BTreeMap<String, f64>),
+}
+
+fn unknown(option: &str, text: &str, remedy: &str) -> Error {
+    Error::input(option, format!("'{text}' is not known"), remedy)
+}
+
+impl FromStr for Solver {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "auto" => Ok(Solver::Auto),
+            "exact" => Ok(Solver::Exact),
+            "sum" => Ok(Solver::Sum),
+            _ => Err(unknown("solver", text, "give auto, exact or sum")),
+        }
+    }
+}
+
+impl fmt::Display for Solver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Solver::Auto => "auto",
+            Solver::Exact => "exact",
+            Solver::Sum => "sum",
+        })
+    }
+}
+
+impl FromStr for Multiclass {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "auto" => Ok(Multiclass::Auto),
+            "ovr" => Ok(Multiclass::OneVsRest),
+            "ovo" => Ok(Multiclass::OneVsOne),
+            "joint" => Err(Error::input(
+                "multiclass",
+                "the joint problem of all classes has no solver here",
+                "give ovr (each class against the others) or ovo (each pair of classes)",
+            )),
+            _ => Err(unknown("multiclass", text, "give ovr or ovo")),
+        }
+    }
+}
+
+impl FromStr for Bias {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "auto" => Ok(Bias::Auto),
+            "on" => Ok(Bias::On),
+            "off" => Ok(Bias::Off),
+            _ => Err(unknown("bias", text, "give auto, on or off")),
+        }
+    }
+}
+
+/// `none`, `balanced` or `a=2,b=1`.
+impl FromStr for ClassWeight {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "none" => return Ok(ClassWeight::None),
+            "balanced" => return Ok(ClassWeight::Balanced),
+            _ => {}
+        }
+        let mut weights = BTreeMap::new();
+        for part in text.split(',') {
+            // A class's name may hold '=', a number may not.
+            let parsed = part
+                .rsplit_once('=')
+                .and_then(|(name, weight)| Some((name.trim(), weight.trim().parse::<f64>().ok()?)));
+            let Some((name, weight)) = parsed else {
+                return Err(Error::input(
+                    "class-weight",
+                    format!("'{part}' is not a class and its weight"),
+                    "give balanced, or weights such as a=2,b=1",
+                ));
+            };
+            if weights.insert(name.to_owned(), weight).is_some() {
+                return Err(Error::input(
+                    "class-weight",
+                    format!("class '{name}' has two weights"),
+                    "give one",
+                ));
+            }
+        }
+        Ok(ClassWeight::Given(weights))
+    }
+}

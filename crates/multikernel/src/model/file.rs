@@ -1,0 +1,474 @@
+//! The model file `.mk`: a safetensors container whose metadata holds a JSON header; docs/model-file.md describes it.
+//!
+//! A file is never trusted: sizes are checked against its real length before anything is allocated, and everything that
+//! prediction relies on is checked by [`Parts::check`].
+
+use super::{Model, Parts, Scheme};
+use crate::data::{Csr, Dense, Scaling, Task, View, ViewData, Views, replace_file};
+use crate::error::{Error, Result};
+use crate::gram::{Kernel, Normalizer};
+use crate::loss::LossSpec;
+use crate::norm::NormSpec;
+use safetensors::tensor::{Dtype, TensorView};
+use safetensors::{SafeTensorError, SafeTensors};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::path::Path;
+
+const FORMAT: &str = "multikernel model";
+const VERSION: u64 = 1;
+/// The key of the header in the container's metadata.
+const KEY: &str = "multikernel";
+
+#[derive(Serialize, Deserialize)]
+struct Header {
+    format: String,
+    version: u64,
+    task: Task,
+    scheme: Scheme,
+    classes: Vec<String>,
+    loss: LossSpec,
+    norm: NormSpec,
+    c: f64,
+    bias: bool,
+    n_training: usize,
+    /// Their vectors stand in tensors.
+    kernels: Vec<Kernel>,
+    views: Vec<ViewHeader>,
+    ids: bool,
+    scaling: Scaling,
+    training: serde_json::Value,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ViewHeader {
+    name: String,
+    columns: Vec<String>,
+    #[serde(flatten)]
+    form: Form,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+enum Form {
+    Dense { width: usize },
+    Sparse { width: usize },
+    Strings,
+}
+
+/// What every version of the header says.
+#[derive(Deserialize)]
+struct Title {
+    format: String,
+    version: u64,
+}
+
+impl Model {
+    /// Writes the model; an older file of that name is replaced only by a complete new one.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let bytes = self
+            .to_bytes()
+            .map_err(|e| e.within(&path.display().to_string()))?;
+        replace_file(path, &bytes)
+    }
+
+    /// Reads a model.
+    pub fn load(path: impl AsRef<Path>) -> Result<Model> {
+        let path = path.as_ref();
+        let bytes = std::fs::read(path).map_err(|e| Error::io(path, e))?;
+        Model::from_bytes(&bytes).map_err(|e| e.within(&path.display().to_string()))
+    }
+
+    /// The model as the bytes of a file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let parts = &self.parts;
+        let n = parts.columns.len();
+        let outputs = parts.biases.len();
+        let mut tensors = Tensors::default();
+        tensors.f64("coefficients", &[n, outputs], &parts.coefficients);
+        tensors.f64("weights", &[outputs, parts.kernels.len()], &parts.weights);
+        tensors.f64("biases", &[outputs], &parts.biases);
+        tensors.u64("samples", parts.columns.iter().copied());
+        if let Some(ids) = &parts.ids {
+            tensors.strings("ids", ids.iter().map(String::as_bytes));
+        }
+        let kernels = parts
+            .kernels
+            .iter()
+            .enumerate()
+            .map(|(m, kernel)| {
+                let name = format!("kernel.{m}.normalizer");
+                let normalizer = match &kernel.normalizer {
+                    Normalizer::Spherical { factors } => {
+                        tensors.f64(&name, &[n], factors);
+                        Normalizer::Spherical {
+                            factors: Vec::new(),
+                        }
+                    }
+                    Normalizer::Center {
+                        row_means,
+                        grand_mean,
+                    } => {
+                        tensors.f64(&name, &[n], row_means);
+                        Normalizer::Center {
+                            row_means: Vec::new(),
+                            grand_mean: *grand_mean,
+                        }
+                    }
+                    other => other.clone(),
+                };
+                Kernel {
+                    normalizer,
+                    ..kernel.clone()
+                }
+            })
+            .collect();
+        let views = parts
+            .views
+            .iter()
+            .enumerate()
+            .map(|(v, view)| ViewHeader {
+                name: view.name.clone(),
+                columns: view.columns.clone(),
+                form: write_view(&mut tensors, v, &view.data),
+            })
+            .collect();
+        let header = Header {
+            format: FORMAT.into(),
+            version: VERSION,
+            task: parts.task,
+            scheme: parts.scheme,
+            classes: parts.classes.clone(),
+            loss: parts.loss,
+            norm: parts.norm.clone(),
+            c: parts.c,
+            bias: parts.bias,
+            n_training: parts.n_training,
+            kernels,
+            views,
+            ids: parts.ids.is_some(),
+            scaling: parts.scaling.clone(),
+            training: parts.training.clone(),
+        };
+        let failed = |e: &dyn std::fmt::Display| {
+            Error::input("model", format!("it cannot be written: {e}"), "")
+        };
+        let header = serde_json::to_string(&header).map_err(|e| failed(&e))?;
+        let views = tensors
+            .list
+            .iter()
+            .map(|t| {
+                Ok((
+                    t.name.as_str(),
+                    TensorView::new(t.dtype, t.shape.clone(), &t.bytes)?,
+                ))
+            })
+            .collect::<std::result::Result<Vec<_>, SafeTensorError>>()
+            .map_err(|e| failed(&e))?;
+        let metadata = HashMap::from([(KEY.to_owned(), header)]);
+        safetensors::serialize(views, Some(metadata)).map_err(|e| failed(&e))
+    }
+
+    /// A model from the bytes of a file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
+        let foreign = || {
+            Error::input(
+                "",
+                "this is not a model file of multikernel",
+                "give a file that training wrote",
+            )
+        };
+        check_ends(bytes)?;
+        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| match e {
+            SafeTensorError::MetadataIncompleteBuffer => damaged("it ends too early"),
+            _ => foreign(),
+        })?;
+        let text = metadata
+            .metadata()
+            .as_ref()
+            .and_then(|m| m.get(KEY))
+            .ok_or_else(foreign)?;
+        let title: Title = serde_json::from_str(text).map_err(|_| foreign())?;
+        if title.format != FORMAT {
+            return Err(foreign());
+        }
+        if title.version != VERSION {
+            return Err(Error::input(
+                "",
+                format!(
+                    "the file has version {} of the model format, this program reads version {VERSION}",
+                    title.version
+                ),
+                "take a program as new as the one that wrote it, or train again",
+            ));
+        }
+        let header: Header =
+            serde_json::from_str(text).map_err(|e| damaged(format!("its header says: {e}")))?;
+        let tensors =
+            SafeTensors::deserialize(bytes).map_err(|e| damaged(format!("its tensors: {e}")))?;
+        let file = File { tensors };
+        Model::new(file.parts(header)?)
+    }
+}
+
+/// Tensors must end inside of the file: the container's reader adds their ends up without looking for overflow.
+fn check_ends(bytes: &[u8]) -> Result<()> {
+    let Some((length, rest)) = bytes.split_first_chunk::<8>() else {
+        return Ok(());
+    };
+    let header = usize::try_from(u64::from_le_bytes(*length))
+        .ok()
+        .and_then(|length| rest.get(..length))
+        .and_then(|text| serde_json::from_slice::<HashMap<String, serde_json::Value>>(text).ok());
+    // What cannot be read here, the container's reader refuses with its own reason.
+    let beyond = header.iter().flatten().any(|(_, entry)| {
+        let ends = entry.get("data_offsets").and_then(|e| e.as_array());
+        let long = |end: &serde_json::Value| end.as_u64().is_some_and(|e| e > bytes.len() as u64);
+        ends.is_some_and(|ends| ends.iter().any(long))
+    });
+    match beyond {
+        true => Err(damaged("it ends too early")),
+        false => Ok(()),
+    }
+}
+
+fn damaged(found: impl std::fmt::Display) -> Error {
+    Error::input(
+        "",
+        format!("the model file is damaged: {found}"),
+        "copy it again, or train again",
+    )
+}
+
+#[derive(Default)]
+struct Tensors {
+    list: Vec<Tensor>,
+}
+
+struct Tensor {
+    name: String,
+    dtype: Dtype,
+    shape: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl Tensors {
+    fn push(&mut self, name: &str, dtype: Dtype, shape: &[usize], bytes: Vec<u8>) {
+        self.list.push(Tensor {
+            name: name.to_owned(),
+            dtype,
+            shape: shape.to_vec(),
+            bytes,
+        });
+    }
+
+    fn f64(&mut self, name: &str, shape: &[usize], values: &[f64]) {
+        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        self.push(name, Dtype::F64, shape, bytes);
+    }
+
+    fn f32(&mut self, name: &str, shape: &[usize], values: &[f32]) {
+        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+        self.push(name, Dtype::F32, shape, bytes);
+    }
+
+    fn u64(&mut self, name: &str, values: impl ExactSizeIterator<Item = usize>) {
+        let shape = [values.len()];
+        let bytes = values.flat_map(|v| (v as u64).to_le_bytes()).collect();
+        self.push(name, Dtype::U64, &shape, bytes);
+    }
+
+    /// Two tensors: where each string begins (and the last ends), and their bytes.
+    fn strings<'a>(&mut self, name: &str, strings: impl Iterator<Item = &'a [u8]>) {
+        let mut starts = vec![0];
+        let mut bytes = Vec::new();
+        for string in strings {
+            bytes.extend_from_slice(string);
+            starts.push(bytes.len());
+        }
+        self.u64(&format!("{name}.starts"), starts.into_iter());
+        let shape = [bytes.len()];
+        self.push(&format!("{name}.bytes"), Dtype::U8, &shape, bytes);
+    }
+}
+
+fn write_view(tensors: &mut Tensors, v: usize, data: &ViewData) -> Form {
+    let name = |what: &str| format!("view.{v}.{what}");
+    match data {
+        ViewData::Dense(x) => {
+            tensors.f32(&name("values"), &[x.rows(), x.cols()], x.values());
+            Form::Dense { width: x.cols() }
+        }
+        ViewData::Sparse(x) => {
+            let mut starts = vec![0];
+            let (mut indices, mut values) = (Vec::new(), Vec::new());
+            for i in 0..x.rows() {
+                let (columns, row) = x.row(i);
+                indices.extend(columns.iter().flat_map(|c| c.to_le_bytes()));
+                values.extend_from_slice(row);
+                starts.push(values.len());
+            }
+            tensors.u64(&name("starts"), starts.into_iter());
+            tensors.push(&name("indices"), Dtype::U32, &[values.len()], indices);
+            tensors.f32(&name("values"), &[values.len()], &values);
+            Form::Sparse { width: x.cols() }
+        }
+        ViewData::Strings(x) => {
+            tensors.strings(&format!("view.{v}"), x.iter().map(Vec::as_slice));
+            Form::Strings
+        }
+        // Models keep no given matrices; an empty one says so.
+        ViewData::Pairwise(_) => Form::Dense { width: 0 },
+    }
+}
+
+struct File<'a> {
+    tensors: SafeTensors<'a>,
+}
+
+impl File<'_> {
+    fn parts(&self, header: Header) -> Result<Parts> {
+        let columns = self.u64("samples")?;
+        let n = columns.len();
+        let kernels = header
+            .kernels
+            .into_iter()
+            .enumerate()
+            .map(|(m, mut kernel)| {
+                let name = format!("kernel.{m}.normalizer");
+                match &mut kernel.normalizer {
+                    Normalizer::Spherical { factors: vector }
+                    | Normalizer::Center {
+                        row_means: vector, ..
+                    } => *vector = self.f64(&name)?,
+                    Normalizer::None | Normalizer::Factor(_) => {}
+                }
+                Ok(kernel)
+            })
+            .collect::<Result<_>>()?;
+        let views = header
+            .views
+            .into_iter()
+            .enumerate()
+            .map(|(v, view)| {
+                Ok(View {
+                    data: self
+                        .view(v, &view.form, n)
+                        .map_err(|e| e.within(&format!("view '{}'", view.name)))?,
+                    name: view.name,
+                    columns: view.columns,
+                })
+            })
+            .collect::<Result<_>>()?;
+        let ids = match header.ids {
+            false => None,
+            true => Some(
+                self.strings("ids")?
+                    .into_iter()
+                    .map(String::from_utf8)
+                    .collect::<std::result::Result<_, _>>()
+                    .map_err(|_| damaged("an id is not text"))?,
+            ),
+        };
+        Ok(Parts {
+            task: header.task,
+            scheme: header.scheme,
+            classes: header.classes,
+            loss: header.loss,
+            norm: header.norm,
+            c: header.c,
+            bias: header.bias,
+            biases: self.f64("biases")?,
+            kernels,
+            weights: self.f64("weights")?,
+            columns,
+            n_training: header.n_training,
+            ids,
+            coefficients: self.f64("coefficients")?,
+            views: Views::new(views)?,
+            scaling: header.scaling,
+            training: header.training,
+        })
+    }
+
+    fn view(&self, v: usize, form: &Form, n: usize) -> Result<ViewData> {
+        let name = |what: &str| format!("view.{v}.{what}");
+        let data = match form {
+            Form::Dense { width } => {
+                ViewData::Dense(Dense::new(n, *width, self.f32(&name("values"))?)?)
+            }
+            Form::Sparse { width } => {
+                let indices = self.numbers(&name("indices"), Dtype::U32, u32::from_le_bytes)?;
+                let x = Csr::new(
+                    *width,
+                    self.u64(&name("starts"))?,
+                    indices,
+                    self.f32(&name("values"))?,
+                )?;
+                ViewData::Sparse(x)
+            }
+            Form::Strings => ViewData::Strings(self.strings(&format!("view.{v}"))?),
+        };
+        if data.len() != n {
+            return Err(damaged(format!(
+                "it has {} rows for {n} samples",
+                data.len()
+            )));
+        }
+        Ok(data)
+    }
+
+    fn tensor(&self, name: &str, dtype: Dtype) -> Result<&[u8]> {
+        let tensor = self
+            .tensors
+            .tensor(name)
+            .map_err(|_| damaged(format!("there is no tensor '{name}'")))?;
+        if tensor.dtype() != dtype {
+            return Err(damaged(format!(
+                "tensor '{name}' is of type {:?}, not {dtype:?}",
+                tensor.dtype()
+            )));
+        }
+        Ok(tensor.data())
+    }
+
+    fn numbers<T, const N: usize>(
+        &self,
+        name: &str,
+        dtype: Dtype,
+        number: impl Fn([u8; N]) -> T,
+    ) -> Result<Vec<T>> {
+        let bytes = self.tensor(name, dtype)?;
+        Ok(bytes.as_chunks().0.iter().map(|c| number(*c)).collect())
+    }
+
+    fn f64(&self, name: &str) -> Result<Vec<f64>> {
+        self.numbers(name, Dtype::F64, f64::from_le_bytes)
+    }
+
+    fn f32(&self, name: &str) -> Result<Vec<f32>> {
+        self.numbers(name, Dtype::F32, f32::from_le_bytes)
+    }
+
+    fn u64(&self, name: &str) -> Result<Vec<usize>> {
+        self.numbers(name, Dtype::U64, u64::from_le_bytes)?
+            .into_iter()
+            .map(|v| usize::try_from(v).map_err(|_| damaged(format!("tensor '{name}' holds {v}"))))
+            .collect()
+    }
+
+    fn strings(&self, name: &str) -> Result<Vec<Vec<u8>>> {
+        let starts = self.u64(&format!("{name}.starts"))?;
+        let bytes = self.tensor(&format!("{name}.bytes"), Dtype::U8)?;
+        starts
+            .windows(2)
+            .map(|w| {
+                bytes
+                    .get(w[0]..w[1])
+                    .map(<[u8]>::to_vec)
+                    .ok_or_else(|| damaged(format!("the starts of '{name}' do not fit its bytes")))
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,392 @@
+//! Scores and predictions for new samples, in blocks of rows, so that memory does not grow with their number.
+
+use super::{Model, Scheme};
+use crate::data::{Pairwise, Task, View, ViewData, Views};
+use crate::error::{Error, Result};
+use crate::gram::Coefficients;
+use crate::mkl::pairs;
+use std::borrow::Cow;
+
+/// About so many bytes of new samples are looked at together.
+const BLOCK_BYTES: usize = 32 << 20;
+/// And at most so many rows.
+const BLOCK_ROWS: usize = 8192;
+
+/// Scores of new samples.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scores {
+    /// What the numbers of a row belong to: for two classes the second one's name, for more every class's name, else
+    /// `score`.
+    pub names: Vec<String>,
+    /// Row after row.
+    pub values: Vec<f64>,
+}
+
+impl Scores {
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        self.values.len() / self.names.len().max(1)
+    }
+
+    /// No samples.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The scores of sample `i`.
+    pub fn row(&self, i: usize) -> &[f64] {
+        &self.values[i * self.names.len()..(i + 1) * self.names.len()]
+    }
+}
+
+/// What the model says about new samples.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Predictions {
+    /// A class for each sample.
+    Classes {
+        /// Names of the classes, in their original spelling.
+        names: Vec<String>,
+        /// The class of each sample, a position in `names`.
+        index: Vec<u32>,
+    },
+    /// A value for each sample.
+    Real(Vec<f64>),
+    /// Whether each sample is like the training samples (its score is at least 1).
+    Inlier(Vec<bool>),
+}
+
+impl Predictions {
+    /// Number of samples.
+    pub fn len(&self) -> usize {
+        match self {
+            Predictions::Classes { index, .. } => index.len(),
+            Predictions::Real(values) => values.len(),
+            Predictions::Inlier(values) => values.len(),
+        }
+    }
+
+    /// No samples.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The prediction for sample `i` as text: the class, the number, or `inlier` or `outlier`.
+    pub fn text(&self, i: usize) -> Cow<'_, str> {
+        match self {
+            Predictions::Classes { names, index } => Cow::Borrowed(&names[index[i] as usize]),
+            Predictions::Real(values) => Cow::Owned(values[i].to_string()),
+            Predictions::Inlier(values) => {
+                Cow::Borrowed(if values[i] { "inlier" } else { "outlier" })
+            }
+        }
+    }
+}
+
+/// Problems that share kernel weights, and their coefficients.
+struct Together<'a> {
+    weights: &'a [f64],
+    problems: Vec<usize>,
+    coefficients: Vec<f64>,
+}
+
+impl Model {
+    /// Decision values of every problem for new samples, row after row: f + b, one number per problem.
+    ///
+    /// The samples must have the views of the training data, before scaling. A given matrix has one row for each new
+    /// sample and a column for each training sample, or for each sample of [`Model::columns`].
+    pub fn decision_values(&self, views: &Views) -> Result<Vec<f64>> {
+        let parts = &self.parts;
+        let needed = self.needed_views();
+        let used = self.find_views(views, &needed)?;
+        let outputs = self.n_problems();
+        let together = self.together();
+        let n = views.len();
+        let step = block_rows(&used);
+        let mut values = Vec::with_capacity(n * outputs);
+        for from in (0..n).step_by(step) {
+            let rows: Vec<usize> = (from..(from + step).min(n)).collect();
+            let block = used
+                .iter()
+                .map(|view| self.block(view, &rows))
+                .collect::<Result<Vec<View>>>()?;
+            let block = parts
+                .scaling
+                .apply(Views::new(block)?)
+                .map_err(|e| shifted(e, from))?;
+            let gram = self.reference.cross(&block).map_err(|e| shifted(e, from))?;
+            let start = values.len();
+            values.extend(rows.iter().flat_map(|_| &parts.biases));
+            for group in &together {
+                let k = group.problems.len();
+                let scores = gram
+                    .combine(group.weights)
+                    .product(Coefficients::new(&group.coefficients, k));
+                for (row, scores) in values[start..].chunks_mut(outputs).zip(scores.chunks(k)) {
+                    for (&p, score) in group.problems.iter().zip(scores) {
+                        row[p] += score;
+                    }
+                }
+            }
+        }
+        Ok(values)
+    }
+
+    /// Scores of new samples; see [`Model::decision_values`] for what they must look like.
+    ///
+    /// For one-vs-one the score of a class is the number of pairs it wins, plus less than ½ by how clearly.
+    pub fn scores(&self, views: &Views) -> Result<Scores> {
+        let values = self.decision_values(views)?;
+        let classes = &self.parts.classes;
+        Ok(match (self.parts.task, self.parts.scheme) {
+            (Task::Classify, Scheme::Single) => Scores {
+                names: classes[1..].to_vec(),
+                values,
+            },
+            (Task::Classify, Scheme::OneVsRest) => Scores {
+                names: classes.clone(),
+                values,
+            },
+            (Task::Classify, Scheme::OneVsOne) => Scores {
+                names: classes.clone(),
+                values: values
+                    .chunks(self.n_problems())
+                    .flat_map(|row| votes(row, classes.len()))
+                    .collect(),
+            },
+            (Task::Regress | Task::OneClass, _) => Scores {
+                names: vec!["score".into()],
+                values,
+            },
+        })
+    }
+
+    /// Predictions for new samples; see [`Model::decision_values`] for what they must look like.
+    pub fn predict(&self, views: &Views) -> Result<Predictions> {
+        Ok(self.predictions(&self.scores(views)?))
+    }
+
+    /// The predictions that follow from scores of this model.
+    pub fn predictions(&self, scores: &Scores) -> Predictions {
+        let names = self.parts.classes.clone();
+        match (self.parts.task, self.parts.scheme) {
+            (Task::Regress, _) => Predictions::Real(scores.values.clone()),
+            (Task::OneClass, _) => {
+                Predictions::Inlier(scores.values.iter().map(|f| *f >= 1.0).collect())
+            }
+            (Task::Classify, Scheme::Single) => Predictions::Classes {
+                names,
+                index: scores.values.iter().map(|f| u32::from(*f > 0.0)).collect(),
+            },
+            (Task::Classify, Scheme::OneVsRest | Scheme::OneVsOne) => Predictions::Classes {
+                index: scores
+                    .values
+                    .chunks(names.len())
+                    .map(|row| largest(row) as u32)
+                    .collect(),
+                names,
+            },
+        }
+    }
+
+    fn together(&self) -> Vec<Together<'_>> {
+        let mut groups: Vec<(&[f64], Vec<usize>)> = Vec::new();
+        for p in 0..self.n_problems() {
+            let weights = self.weights(p);
+            match groups.iter_mut().find(|group| group.0 == weights) {
+                Some(group) => group.1.push(p),
+                None => groups.push((weights, vec![p])),
+            }
+        }
+        let outputs = self.n_problems();
+        groups
+            .into_iter()
+            .map(|(weights, problems)| Together {
+                weights,
+                coefficients: self
+                    .parts
+                    .coefficients
+                    .chunks(outputs)
+                    .flat_map(|row| problems.iter().map(|&p| row[p]))
+                    .collect(),
+                problems,
+            })
+            .collect()
+    }
+
+    /// The views that the kernels look at, of the right shape.
+    fn find_views<'v>(&self, views: &'v Views, needed: &[(&str, bool)]) -> Result<Vec<&'v View>> {
+        needed
+            .iter()
+            .map(|&(name, given)| {
+                let place = || format!("view '{name}'");
+                let Some(view) = views.get(name) else {
+                    let there: Vec<String> =
+                        views.iter().map(|v| format!("'{}'", v.name)).collect();
+                    return Err(Error::input(
+                        place(),
+                        "the model needs it, but it is missing",
+                        match there.is_empty() {
+                            true => "no views were given".into(),
+                            false => format!("the views given are {}", there.join(", ")),
+                        },
+                    ));
+                };
+                self.check_view(view, given)
+                    .map_err(|e| e.within(&place()))?;
+                Ok(view)
+            })
+            .collect()
+    }
+
+    fn check_view(&self, view: &View, given: bool) -> Result<()> {
+        let width = |columns: usize, training: usize, more_only: bool| {
+            if columns == training || (more_only && columns < training) {
+                return Ok(());
+            }
+            Err(Error::input(
+                "",
+                format!("it has {columns} columns, in training it had {training}"),
+                "give the columns of the training data in the same order",
+            ))
+        };
+        let known = self.parts.views.get(&view.name).map(|v| &v.data);
+        let cols = match known {
+            Some(ViewData::Dense(x)) => x.cols(),
+            Some(ViewData::Sparse(x)) => x.cols(),
+            _ => 0,
+        };
+        match (&view.data, known) {
+            (ViewData::Pairwise(matrix), None) if given => {
+                let (all, kept) = (self.parts.n_training, self.parts.columns.len());
+                if matrix.cols() == all || matrix.cols() == kept {
+                    return Ok(());
+                }
+                Err(Error::input(
+                    "",
+                    format!("it has {} columns", matrix.cols()),
+                    format!(
+                        "give one column for each of the {all} training samples, or for each of the {kept} that the model keeps"
+                    ),
+                ))
+            }
+            (ViewData::Dense(x), Some(ViewData::Dense(_) | ViewData::Sparse(_))) => {
+                width(x.cols(), cols, false)
+            }
+            // A sparse file of new samples may not use the last columns.
+            (ViewData::Sparse(x), Some(ViewData::Dense(_) | ViewData::Sparse(_))) => {
+                width(x.cols(), cols, true)
+            }
+            (ViewData::Strings(_), Some(ViewData::Strings(_))) => Ok(()),
+            (data, known) => Err(Error::input(
+                "",
+                format!(
+                    "it is of kind '{}', in training it was '{}'",
+                    data.kind(),
+                    known.map_or("given matrix", ViewData::kind)
+                ),
+                "give the view as in training",
+            )),
+        }
+    }
+
+    /// Some rows of a view, in the form the samples of the model have.
+    fn block(&self, view: &View, rows: &[usize]) -> Result<View> {
+        let known = self.parts.views.get(&view.name).map(|v| &v.data);
+        let data = match (&view.data, known) {
+            (ViewData::Dense(x), _) => ViewData::Dense(x.select(rows)),
+            (ViewData::Sparse(x), Some(ViewData::Dense(training))) => {
+                ViewData::Sparse(x.select(rows).widen(training.cols()))
+            }
+            (ViewData::Sparse(x), Some(ViewData::Sparse(training))) => {
+                ViewData::Sparse(x.select(rows).widen(training.cols()))
+            }
+            (ViewData::Sparse(x), _) => ViewData::Sparse(x.select(rows)),
+            (ViewData::Strings(x), _) => {
+                ViewData::Strings(rows.iter().map(|&i| x[i].clone()).collect())
+            }
+            (ViewData::Pairwise(x), _) => {
+                let columns = &self.parts.columns;
+                let cut = x.cols() != columns.len();
+                let mut values = Vec::with_capacity(rows.len() * columns.len());
+                for &i in rows {
+                    let row = x.row(i);
+                    if cut {
+                        values.extend(columns.iter().map(|&j| row[j]));
+                    } else {
+                        values.extend_from_slice(row);
+                    }
+                }
+                ViewData::Pairwise(Pairwise::new(rows.len(), columns.len(), values)?)
+            }
+        };
+        Ok(View {
+            name: view.name.clone(),
+            columns: Vec::new(),
+            data,
+        })
+    }
+}
+
+/// Rows of a block.
+fn block_rows(views: &[&View]) -> usize {
+    let per_row: usize = views
+        .iter()
+        .map(|view| match &view.data {
+            ViewData::Dense(x) => 4 * x.cols(),
+            ViewData::Sparse(x) => 8 * x.entries() / x.rows().max(1),
+            ViewData::Strings(x) => 24 + x.iter().map(Vec::len).sum::<usize>() / x.len().max(1),
+            ViewData::Pairwise(x) => 4 * x.cols(),
+        })
+        .sum();
+    (BLOCK_BYTES / per_row.max(1)).clamp(16, BLOCK_ROWS)
+}
+
+/// Errors inside of a block count rows from its start; people count from the first.
+fn shifted(error: Error, from: usize) -> Error {
+    if from == 0 {
+        return error;
+    }
+    error.within(&format!("rows after the first {from}"))
+}
+
+/// The first of the largest.
+fn largest(row: &[f64]) -> usize {
+    let mut best = 0;
+    for (k, value) in row.iter().enumerate() {
+        if *value > row[best] {
+            best = k;
+        }
+    }
+    best
+}
+
+/// Pairs won by each class, and as a fraction how clearly.
+fn votes(row: &[f64], classes: usize) -> Vec<f64> {
+    let mut won = vec![0.0; classes];
+    let mut margin = vec![0.0f64; classes];
+    for ((a, b), &f) in pairs(classes).zip(row) {
+        won[if f > 0.0 { b } else { a }] += 1.0;
+        margin[b] += f;
+        margin[a] -= f;
+    }
+    // Between −⅓ and ⅓ and growing with the margin: it decides between equal votes, and only there.
+    won.iter()
+        .zip(&margin)
+        .map(|(won, m)| won + m / (3.0 * (m.abs() + 1.0)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn votes_are_counted_and_ties_go_to_the_clearest() {
+        // Pairs (0,1), (0,2), (1,2): 1 beats 0, 0 beats 2, 2 beats 1: one vote each.
+        let scores = votes(&[0.5, -2.0, 0.25], 3);
+        assert_eq!(largest(&scores), 0);
+        assert!(scores.iter().all(|s| (s - 1.0).abs() < 0.34));
+        let scores = votes(&[0.1, 5.0, -0.1], 3);
+        assert_eq!(largest(&scores), 1, "two votes beat any margin");
+    }
+}
