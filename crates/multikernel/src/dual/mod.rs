@@ -156,12 +156,14 @@ pub fn solve(
     let mut steps = 0;
     let mut gap = f64::INFINITY;
     let mut share = INNER_SHARE;
+    let mut doubted = false;
     let status = loop {
         let mut rows = Rows::new(gram.combine(&weights), n, limits.memory);
         // Scores from rows rounded to f32 carry an error in proportion to a; exact ones to start with leave an error in
         // proportion to the change of a alone, which falls from round to round.
-        let exact = limits.tolerance * scale(problem, &state, &history)
-            < NOISY * rounding(&rows, problem, &state.a);
+        let exact = doubted
+            || limits.tolerance * scale(problem, &state, &history)
+                < NOISY * rounding(&rows, problem, &state.a);
         if exact {
             state.scores = rows.exact_product(&state.a);
         } else {
@@ -198,7 +200,9 @@ pub fn solve(
             primal: now.primal,
             dual: now.dual,
         });
-        if now.relative_gap() <= limits.tolerance {
+        let reached = now.relative_gap() <= limits.tolerance;
+        // The gap of rounded scores is believed only if the kernels themselves confirm it.
+        if reached && (exact || confirmed(gram, norm, problem, &state.a, &weights, limits)) {
             break Status::Converged;
         }
         if told.is_break() {
@@ -210,7 +214,9 @@ pub fn solve(
         if history.len() >= limits.max_rounds {
             break Status::MaxIterations;
         }
-        if !fixed {
+        if reached || (fixed && inner.steps == 0 && !exact) {
+            doubted = true;
+        } else if !fixed {
             if sparse {
                 newton.step(
                     gram,
@@ -230,6 +236,12 @@ pub fn solve(
         }
     };
     let certificate = certify(gram, norm, problem, &state.a, &weights);
+    let status = match status {
+        Status::MaxIterations if certificate.relative_gap() <= limits.tolerance => {
+            Status::Converged
+        }
+        other => other,
+    };
     Solution {
         coefficients: state.a,
         weights,
@@ -238,6 +250,18 @@ pub fn solve(
         steps,
         history,
     }
+}
+
+/// Whether the gap asked for is reached by scores from the kernels themselves.
+fn confirmed(
+    gram: &Gram,
+    norm: &Norm,
+    problem: &Problem<'_>,
+    a: &[f64],
+    weights: &[f64],
+    limits: &Limits,
+) -> bool {
+    certify(gram, norm, problem, a, weights).relative_gap() <= limits.tolerance
 }
 
 /// Good weights from a quarter of the samples, each counted four times, at a sixteenth of the cost; none where the
@@ -288,7 +312,8 @@ fn scale(problem: &Problem<'_>, state: &smo::Coefficients, history: &[Look]) -> 
         Some(look) => look.primal.abs(),
         None => {
             let bias = crate::certificate::best_bias(problem, &state.scores);
-            crate::certificate::risk(problem, &state.scores, bias)
+            let form = crate::math::dot(&state.a, &state.scores);
+            0.5 * form + crate::certificate::risk(problem, &state.scores, bias)
         }
     }
 }

@@ -348,7 +348,9 @@ impl Working {
         };
         let next = self.a[k] + h;
         let past = (h > 0.0 && next >= end) || (h < 0.0 && next <= end);
-        let near = hit && (next - end).abs() <= 4.0 * f64::EPSILON * end.abs().max(self.a[k].abs());
+        let near = hit
+            && end.is_finite()
+            && (next - end).abs() <= 4.0 * f64::EPSILON * end.abs().max(self.a[k].abs());
         self.a[k] = if past || near { end } else { next };
         self.slopes(problem, k);
     }

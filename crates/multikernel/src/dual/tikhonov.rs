@@ -67,7 +67,7 @@ pub fn solve(
         None => 1.0,
     };
     let mut warm = start.map(|start| Start {
-        coefficients: start.coefficients.iter().map(|a| a * tau).collect(),
+        coefficients: scaled_to(problem, &start.coefficients, tau, tau),
         weights: start.weights.iter().map(|w| w / tau).collect(),
     });
     let inner_limits = Limits {
@@ -97,7 +97,7 @@ pub fn solve(
                 other => other,
             };
             let solution = Solution {
-                coefficients: inner.coefficients.iter().map(|a| a / tau).collect(),
+                coefficients: scaled_to(problem, &inner.coefficients, 1.0 / tau, 1.0),
                 weights: inner.weights.iter().map(|w| w * tau).collect(),
                 certificate,
                 status,
@@ -123,25 +123,34 @@ pub fn solve(
     unreachable!("the loop above ends by its own count")
 }
 
-/// ‖θ‖: the factor by which weights are larger than those of the norm's own maps.
+/// ‖θ‖ of the weights to start from, or their largest where the norm has no scale at hand: only the first guess at τ.
 fn size_of_weights(norm: &Norm, weights: &[f64]) -> f64 {
-    // The maps only look at ratios: g = weights gives back weights of size 1 in proportion to a power of them, so the size
-    // follows from Ω² = min Σ g²/β, attained at β ∝ θ for g² = θ ∂‖θ‖/∂θ; for the ℓp norm that is the norm itself.
-    match norm.as_block().and_then(|block| block.p()) {
-        Some(p) if p.is_finite() => {
-            let top = weights.iter().fold(0.0f64, |t, w| t.max(*w));
-            let sum: f64 = weights.iter().map(|w| (w / top).powf(p)).sum();
-            if top > 0.0 {
-                top * sum.powf(1.0 / p)
-            } else {
-                1.0
-            }
-        }
-        _ => {
-            let top = weights.iter().fold(0.0f64, |t, w| t.max(*w));
-            if top > 0.0 { top } else { 1.0 }
-        }
+    let largest = |w: &[f64]| w.iter().fold(0.0f64, |t, w| t.max(*w));
+    let top = largest(weights);
+    let mut unit = weights.to_vec();
+    if let Some(block) = norm.as_block().filter(|block| block.r() < 2.0) {
+        block.normalize_weights(&mut unit);
+    } else {
+        unit.fill(1.0);
     }
+    let size = top / largest(&unit);
+    if size > 0.0 && size.is_finite() {
+        size
+    } else {
+        1.0
+    }
+}
+
+/// Coefficients times a factor, feasible for costs τC̃: rounding would leave some just outside.
+fn scaled_to(problem: &Problem<'_>, a: &[f64], factor: f64, tau: f64) -> Vec<f64> {
+    let targets_and_costs = problem.targets.iter().zip(problem.costs);
+    a.iter()
+        .zip(targets_and_costs)
+        .map(|(a, (y, c))| {
+            let (low, high) = problem.loss.feasible(c * tau, *y);
+            (a * factor).clamp(low, high)
+        })
+        .collect()
 }
 
 /// Primal and dual of eq. (3) at the solution of the usual problem for C = τC̃, and Ω there.
@@ -162,7 +171,7 @@ fn certify(
     let bias = crate::certificate::best_bias(problem, &scores);
     let kappa = 3.0 * (mu / 16.0).cbrt();
     let primal = risk(problem, &scores, bias) + kappa * omega.powf(4.0 / 3.0);
-    let a: Vec<f64> = inner.coefficients.iter().map(|a| a / tau).collect();
+    let a = scaled_to(problem, &inner.coefficients, 1.0 / tau, 1.0);
     let dual = dual_linear(problem, &a) - (norm.dual(&s) / tau).powi(4) / (16.0 * mu);
     (Certificate { primal, dual, bias }, omega)
 }
