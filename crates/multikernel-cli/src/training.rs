@@ -357,7 +357,7 @@ impl Trained {
         out.push_str(&self.comparison());
         let seconds = &self.result.seconds;
         out.push_str(&format!(
-            "\ntime: load {:.2} s, kernels {:.2} s, training {:.2} s, all with baselines {:.2} s\n",
+            "\ntime: load {:.2} s, kernels {:.2} s, training {:.2} s, in all {:.2} s\n",
             seconds.load, seconds.kernels, seconds.train, seconds.total
         ));
         out

@@ -105,14 +105,18 @@ fn drawn(value: f64, largest: f64) -> String {
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
 }
 
-/// As [`table`], but bars begin where the column begins.
+/// As [`table`], but bars and what follows them begin where their columns begin.
 fn bar_table(header: &[&str], mut rows: Vec<Vec<String>>) -> String {
-    let width = rows.iter().map(|row| row[2].chars().count()).max();
-    let width = width.unwrap_or(0);
-    for row in &mut rows {
-        row[2] = format!("{:<width$}", row[2]);
+    let mut header: Vec<String> = header.iter().map(|h| (*h).to_owned()).collect();
+    for c in 2..header.len() {
+        let cells = rows.iter().map(|row| &row[c]).chain([&header[c]]);
+        let width = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
+        let padded = |cell: &mut String| *cell = format!("{cell:<width$}");
+        padded(&mut header[c]);
+        rows.iter_mut().for_each(|row| padded(&mut row[c]));
     }
-    table(header, &rows)
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    table(&header, &rows)
 }
 
 #[cfg(test)]
