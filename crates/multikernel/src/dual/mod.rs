@@ -16,6 +16,7 @@
 
 mod extrapolate;
 pub mod interleaved;
+mod polish;
 mod rows;
 mod simplex;
 mod smo;
@@ -179,7 +180,10 @@ pub fn solve(
         let mut late = || limits.deadline.is_some_and(|d| Instant::now() >= d);
         let inner = smo::solve(&mut rows, problem, &mut state, target, u64::MAX, &mut late);
         steps += inner.steps;
-        if exact && inner.steps > 0 {
+        if inner.gap > target && !inner.stopped {
+            // Steps on pairs have given up.
+            polish::polish(gram, &weights, &rows, problem, &mut state, target);
+        } else if exact && inner.steps > 0 {
             state.scores = rows.exact_product(&state.a);
         }
         let forms = gram.quadratic_forms(crate::gram::Coefficients::single(&state.a));

@@ -429,6 +429,18 @@ pub(crate) fn pulls(problem: &Problem<'_>, state: &Coefficients, i: usize) -> (f
     (up, down)
 }
 
+/// Where the piece of the dual term of sample i ends, above a or below it.
+pub(crate) fn end_of_piece(problem: &Problem<'_>, a: f64, i: usize, above: bool) -> f64 {
+    let (low, high) = problem.loss.feasible(problem.costs[i], problem.targets[i]);
+    let kink = matches!(problem.loss, crate::loss::Loss::Epsilon(_));
+    match above {
+        true if kink && a < 0.0 => 0.0,
+        true => high,
+        false if kink && a > 0.0 => 0.0,
+        false => low,
+    }
+}
+
 /// The samples worth working on: not those whose bound holds them with a margin.
 fn shrink(problem: &Problem<'_>, state: &Coefficients) -> Vec<u32> {
     let n = state.a.len();
