@@ -16,6 +16,7 @@
 
 mod extrapolate;
 pub mod interleaved;
+mod polish;
 mod rows;
 mod simplex;
 mod smo;
@@ -179,13 +180,17 @@ pub fn solve(
         let mut late = || limits.deadline.is_some_and(|d| Instant::now() >= d);
         let inner = smo::solve(&mut rows, problem, &mut state, target, u64::MAX, &mut late);
         steps += inner.steps;
-        if exact && inner.steps > 0 {
+        if inner.gap > target && !inner.stopped {
+            // Steps on pairs have given up.
+            polish::polish(gram, &weights, &rows, problem, &mut state, target);
+        } else if exact && inner.steps > 0 {
             state.scores = rows.exact_product(&state.a);
         }
         let forms = gram.quadratic_forms(crate::gram::Coefficients::single(&state.a));
         let now = from_scores(norm, problem, &state.a, &weights, &state.scores, &forms);
         // Weights follow coefficients that are too rough to show the way: be more exact from here on.
-        if !(now.primal - now.dual < 0.9 * gap) {
+        let falls = now.primal - now.dual < 0.9 * gap;
+        if !falls {
             share = (0.5 * share).max(LEAST_INNER_SHARE);
         }
         gap = now.primal - now.dual;

@@ -204,7 +204,7 @@ impl Working {
         let kernel = self.kernel[i] + self.kernel[j] - 2.0 * kij;
         let room = self.room_up(problem, i).min(self.room_down(problem, j));
         let h = self.step(problem, i, Some(j), slope, kernel, room);
-        if !(h > 0.0) {
+        if h.is_nan() || h <= 0.0 {
             return false;
         }
         let hit = h >= room;
@@ -427,6 +427,18 @@ pub(crate) fn pulls(problem: &Problem<'_>, state: &Coefficients, i: usize) -> (f
     };
     let down = if a > low { left - f } else { f64::INFINITY };
     (up, down)
+}
+
+/// Where the piece of the dual term of sample i ends, above a or below it.
+pub(crate) fn end_of_piece(problem: &Problem<'_>, a: f64, i: usize, above: bool) -> f64 {
+    let (low, high) = problem.loss.feasible(problem.costs[i], problem.targets[i]);
+    let kink = matches!(problem.loss, crate::loss::Loss::Epsilon(_));
+    match above {
+        true if kink && a < 0.0 => 0.0,
+        true => high,
+        false if kink && a > 0.0 => 0.0,
+        false => low,
+    }
 }
 
 /// The samples worth working on: not those whose bound holds them with a margin.
