@@ -86,7 +86,7 @@ impl Extrapolation {
                 *b = (x + (next - x).clamp(-LONGEST, LONGEST)).exp();
             }
         }
-        rescale(norm, beta);
+        norm.normalize_weights(beta);
     }
 
     /// x + e of the newest, moved along differences of earlier rounds so that the weighted residual is least.
@@ -124,12 +124,5 @@ impl Extrapolation {
         });
         let next: Vec<f64> = next.collect();
         next.iter().all(|v| v.is_finite()).then_some(next)
-    }
-}
-
-/// Scales β to where the norm's maps keep it: the regulariser is Ω² = min Σ g²/β over such β.
-fn rescale(norm: &Norm, beta: &mut [f64]) {
-    if let Some(block) = norm.as_block() {
-        block.normalize_weights(beta);
     }
 }
