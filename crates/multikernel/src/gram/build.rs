@@ -235,6 +235,7 @@ fn raw_family(
     };
     let diagonal = match &source {
         Source::Stored(values) => (0..n_rows).map(|i| values[i * n_cols + i]).collect(),
+        Source::Given(matrix) if sides.symmetric => matrix.map_rows(|i, row| row[i]),
         _ => (0..n_rows)
             .filter_map(|i| left.operand.diagonal(i))
             .collect(),
