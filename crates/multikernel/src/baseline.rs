@@ -119,6 +119,7 @@ fn unweighted(mkl: &Mkl) -> Result<Mkl> {
     Ok(Mkl {
         norm: NormSpec::Lp(Exponent::new(f64::INFINITY)?),
         matrix: Vec::new(),
+        tikhonov: None,
         solver: Solver::Sum,
         ..mkl.clone()
     })

@@ -4,12 +4,15 @@
 //! dropped, and views that no kernel looks at. A model that was just trained, saved or loaded predicts by the same code
 //! from the same numbers, so its scores are the same to the last bit.
 
+mod arrange;
 mod file;
 mod predict;
 #[cfg(test)]
 mod tests;
 
 pub use predict::{Predictions, Scores};
+
+use arrange::TrainingView;
 
 use crate::data::{Scaling, Task, Views};
 use crate::error::{Error, Result};
@@ -70,6 +73,8 @@ struct Parts {
     /// Rows of the training data that are kept, ascending.
     columns: Vec<usize>,
     n_training: usize,
+    /// All views of the training data in order, also those that no kernel kept looks at.
+    training_views: Vec<TrainingView>,
     /// The names of the samples kept, if they had any.
     ids: Option<Vec<String>>,
     /// A, sample after sample, one number per problem.
@@ -176,6 +181,7 @@ impl Model {
             kernels,
             columns,
             n_training: n,
+            training_views: TrainingView::all(from.kernels.views()),
             ids,
             views,
             training: serde_json::Value::Null,
@@ -290,6 +296,29 @@ impl Model {
             }
         }
         views
+    }
+
+    /// Says that the training samples were these rows of a set of `n` samples, the others having been held out. Rows of
+    /// [`Model::columns`] and columns of given matrices are then counted in that set.
+    pub fn trained_on(&mut self, rows: &[usize], n: usize) -> Result<()> {
+        let ascending = rows.windows(2).all(|w| w[0] < w[1]);
+        let inside = rows.last().is_some_and(|&last| last < n);
+        if rows.len() != self.parts.n_training || !ascending || !inside {
+            return Err(Error::input(
+                "training rows",
+                format!(
+                    "{} rows of {n} samples for {} training samples",
+                    rows.len(),
+                    self.parts.n_training
+                ),
+                "give each row once, in ascending order",
+            ));
+        }
+        for column in &mut self.parts.columns {
+            *column = rows[*column];
+        }
+        self.parts.n_training = n;
+        Ok(())
     }
 
     /// How it was trained: whatever [`Model::set_training`] was given, null before.
