@@ -96,9 +96,9 @@ impl Extrapolation {
         let mut normal = vec![0.0; k * k];
         let mut right = vec![0.0; k];
         let difference = |i: usize, m: usize| newest.1[m] - earlier[i].1[m];
-        for m in 0..share.len() {
+        for (m, share) in share.iter().enumerate() {
             for i in 0..k {
-                let di = share[m] * difference(i, m);
+                let di = share * difference(i, m);
                 right[i] += di * newest.1[m];
                 for j in 0..=i {
                     normal[i * k + j] += di * difference(j, m);

@@ -189,7 +189,8 @@ pub fn solve(
         let forms = gram.quadratic_forms(crate::gram::Coefficients::single(&state.a));
         let now = from_scores(norm, problem, &state.a, &weights, &state.scores, &forms);
         // Weights follow coefficients that are too rough to show the way: be more exact from here on.
-        if !(now.primal - now.dual < 0.9 * gap) {
+        let falls = now.primal - now.dual < 0.9 * gap;
+        if !falls {
             share = (0.5 * share).max(LEAST_INNER_SHARE);
         }
         gap = now.primal - now.dual;

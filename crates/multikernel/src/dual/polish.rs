@@ -116,7 +116,7 @@ fn step(
     let first = rooms.iter().copied().fold(f64::INFINITY, f64::min);
     // The logistic dual term is infinitely steep at its bounds: stay inside.
     let length = first.min(1.0) * if logistic && first <= 1.0 { 0.9 } else { 1.0 };
-    if !(length > 0.0) {
+    if length.is_nan() || length <= 0.0 {
         return false;
     }
     for (k, &i) in free.iter().enumerate() {

@@ -204,7 +204,7 @@ impl Working {
         let kernel = self.kernel[i] + self.kernel[j] - 2.0 * kij;
         let room = self.room_up(problem, i).min(self.room_down(problem, j));
         let h = self.step(problem, i, Some(j), slope, kernel, room);
-        if !(h > 0.0) {
+        if h.is_nan() || h <= 0.0 {
             return false;
         }
         let hit = h >= room;
