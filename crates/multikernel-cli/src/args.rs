@@ -20,7 +20,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Demo(demo::Arguments),
-    Train(train::Arguments),
+    Train(Box<train::Arguments>),
     Predict(predict::Arguments),
     Gram(gram::Arguments),
     Inspect(inspect::Arguments),

@@ -3,6 +3,7 @@
 use crate::args::KernelArgs;
 use crate::machine;
 use crate::output::{number, table};
+use crate::progress::Watcher;
 use crate::session::Session;
 use crate::weights::{self, Bar};
 use anyhow::Result;
@@ -214,7 +215,7 @@ impl Job<'_> {
         notes: &mut Vec<String>,
     ) -> Result<Vec<(&'static str, String, BTreeMap<String, f64>, Option<String>)>> {
         let patience = Patience {
-            inner: &session.watcher,
+            watcher: &session.watcher,
             until: self
                 .mkl
                 .max_seconds
@@ -228,9 +229,13 @@ impl Job<'_> {
             truth: truth.as_truth(&known.targets),
         });
         let best = baseline::best_single(&self.mkl, set, &known.targets, holdout, &patience)?;
-        if patience.over() {
+        if session.watcher.stopped() {
+            notes.push("the baselines were stopped and are not shown".into());
+            return Ok(Vec::new());
+        }
+        if patience.is_over() {
             notes.push(
-                "the baselines took longer than they were given and are not shown (--no-baselines leaves them out)"
+                "the baselines took longer than training may take and are not shown (--no-baselines leaves them out)"
                     .into(),
             );
             return Ok(Vec::new());
@@ -249,30 +254,24 @@ impl Job<'_> {
     }
 }
 
-/// An observer that stops when the time is up.
+/// Watches the baselines, and stops them when the time is up.
 struct Patience<'a> {
-    inner: &'a dyn Observer,
+    watcher: &'a Watcher,
     until: Option<Instant>,
 }
 
 impl Patience<'_> {
-    /// Whether the work was, or would now be, stopped.
-    fn over(&self) -> bool {
-        let progress = Progress::Work {
-            stage: "",
-            done: 1,
-            total: 1,
-        };
-        self.progress(&progress).is_break()
+    fn is_over(&self) -> bool {
+        self.until.is_some_and(|until| Instant::now() >= until)
     }
 }
 
 impl Observer for Patience<'_> {
     fn progress(&self, progress: &Progress<'_>) -> ControlFlow<()> {
-        if self.until.is_some_and(|until| Instant::now() >= until) {
+        if self.is_over() {
             return ControlFlow::Break(());
         }
-        self.inner.progress(progress)
+        self.watcher.progress(progress)
     }
 }
 

@@ -147,19 +147,30 @@ fn a_table_with_words_as_labels_comes_back_in_their_spelling() {
         (accuracy - right as f64 / 30.0).abs() < 1e-4,
         "{accuracy} {right}"
     );
-    // Without the label column named it is a column that training did not have.
-    folder.good(&[
+    // A column that training did not have is left out.
+    let text = std::fs::read_to_string(folder.path("test.csv")).expect("text");
+    let mut more = String::new();
+    for (k, line) in text.lines().enumerate() {
+        let values = &line[..line.rfind(",\"").or(line.rfind(',')).expect("a comma")];
+        more.push_str(&format!(
+            "{values},{}\n",
+            if k == 0 { "extra" } else { "7" }
+        ));
+    }
+    folder.write("more.csv", more);
+    let text = folder.good(&[
         "predict",
         "--model",
         "m.mk",
         "--features",
-        "test.csv",
+        "more.csv",
         "--id-column",
         "id",
         "--out",
         "q.csv",
         "--scores",
     ]);
+    assert!(text.contains("left out ('extra')"), "{text}");
     assert_eq!(lines(&folder, "q.csv"), written);
     // Stdout holds the CSV alone.
     let out = folder.good(&[
@@ -167,7 +178,7 @@ fn a_table_with_words_as_labels_comes_back_in_their_spelling() {
         "--model",
         "m.mk",
         "--features",
-        "test.csv",
+        "more.csv",
         "--id-column",
         "id",
         "--out",
@@ -177,7 +188,14 @@ fn a_table_with_words_as_labels_comes_back_in_their_spelling() {
     assert_eq!(out.lines().collect::<Vec<_>>(), written);
     assert_eq!(
         folder.names(),
-        ["m.mk", "p.csv", "q.csv", "test.csv", "train.csv"]
+        [
+            "m.mk",
+            "more.csv",
+            "p.csv",
+            "q.csv",
+            "test.csv",
+            "train.csv"
+        ]
     );
 }
 
