@@ -104,7 +104,6 @@ impl Job<'_> {
         )?;
         let kernels = session.elapsed() - load;
         self.mkl.scaling = scaling;
-        self.mkl.memory = set.gram().spare_memory();
 
         let mut fitted = self.mkl.fit(&set, &known.targets, &session.watcher)?;
         session.watcher.clear();

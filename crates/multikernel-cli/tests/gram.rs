@@ -213,6 +213,30 @@ fn memory_is_a_bound() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn mapped_matrices_stay_within_the_bound_too() {
+    let folder = Folder::new();
+    let n = 3000;
+    let shape: &[usize] = &[n, n];
+    let names = [("a", shape), ("b", shape), ("c", shape), ("d", shape)];
+    folder.arrays("k", &names, |a, k| {
+        let distance = (k / n).abs_diff(k % n) as f32;
+        (-distance / (1.0 + a as f32)).exp()
+    });
+    // 144 MB in all.
+    let limit = 90 << 20;
+    for command in [&["inspect"][..], &["gram", "--out", "again.npz"]] {
+        let options = ["--gram", "k", "--memory", "90MiB", "--threads", "2"];
+        let result = folder.json(&[command, &options].concat());
+        let peak = result["peak_memory_bytes"]
+            .as_u64()
+            .expect("known on Linux");
+        assert!(peak <= limit, "{command:?}: {peak} bytes of {limit}");
+    }
+    assert!(matrices(&folder, "k") == matrices(&folder, "again.npz"));
+}
+
+#[test]
 fn too_little_memory_is_said_before_the_work() {
     let folder = Folder::new();
     folder.array("x.npy", &[2000, 20], noise);

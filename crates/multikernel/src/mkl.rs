@@ -71,8 +71,6 @@ pub struct Mkl {
     pub max_rounds: usize,
     /// When to stop at the latest, counted from the call of [`Mkl::fit`].
     pub max_seconds: Option<f64>,
-    /// Bytes the solver may hold for rows of the combined kernel.
-    pub memory: u64,
     /// How the views were scaled before the kernels saw them; kept in the model, which scales new samples by it.
     pub scaling: Scaling,
 }
@@ -93,7 +91,6 @@ impl Default for Mkl {
             tolerance: 1e-3,
             max_rounds: 1000,
             max_seconds: None,
-            memory: u64::MAX,
             scaling: Scaling::default(),
         }
     }
@@ -216,7 +213,8 @@ impl Mkl {
             tolerance: self.tolerance,
             max_rounds: self.max_rounds,
             deadline: self.deadline(begin),
-            memory: self.memory,
+            // The kernel set was given the memory; the solver holds its rows in what that left.
+            memory: gram.spare_memory(),
         };
         let outputs = questions.len();
         let m = kernels.kernels().len();

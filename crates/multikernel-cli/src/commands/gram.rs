@@ -6,7 +6,7 @@ use crate::session::{Cost, Session};
 use anyhow::Result;
 use clap::Args;
 use multikernel::Error;
-use multikernel::data::{ArraySink, ArrayWriter};
+use multikernel::data::{ArraySink, ArrayWriter, ViewData, Views};
 use multikernel::gram::{KernelSet, Options};
 use multikernel::observe::{Observer, Progress};
 use serde::Serialize;
@@ -92,6 +92,7 @@ fn compute(session: &Session, arguments: &Arguments) -> Result<()> {
     let total = (n * arrays.len()) as u64;
     let mut write = Rows {
         set: &set,
+        views: &loaded.views,
         observer: &session.watcher,
         done: 0,
         total,
@@ -144,6 +145,7 @@ fn compute(session: &Session, arguments: &Arguments) -> Result<()> {
 /// Writes kernels, a block of rows at a time.
 struct Rows<'a> {
     set: &'a KernelSet,
+    views: &'a Views,
     observer: &'a dyn Observer,
     done: u64,
     total: u64,
@@ -160,6 +162,12 @@ impl Rows<'_> {
             values.resize(rows.len() * n, 0.0);
             kernel.rows(&rows, &mut values);
             sink.write(&values)?;
+            // What was read of mapped files counts as memory until it is let go.
+            for view in self.views {
+                if let ViewData::Pairwise(matrix) = &view.data {
+                    matrix.release();
+                }
+            }
             self.done += rows.len() as u64;
             let progress = Progress::Work {
                 stage: "writing kernels",

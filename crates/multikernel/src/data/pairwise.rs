@@ -118,6 +118,21 @@ impl Pairwise {
         }
     }
 
+    /// `f` of every row, in order, by several threads. What was read of a mapped file is let go block by block: all of
+    /// it at once would count as memory of this process.
+    pub(crate) fn map_rows<T: Send>(&self, f: impl Fn(usize, &[f32]) -> T + Sync) -> Vec<T> {
+        const BLOCK: usize = 64;
+        (0..self.rows.div_ceil(BLOCK))
+            .into_par_iter()
+            .flat_map_iter(|b| {
+                let rows = b * BLOCK..(b * BLOCK + BLOCK).min(self.rows);
+                let found: Vec<T> = rows.clone().map(|i| f(i, self.row(i))).collect();
+                self.release_rows(rows);
+                found
+            })
+            .collect()
+    }
+
     /// Lets the memory go that holds parts of a mapped file; they are read again when they are asked for.
     pub fn release(&self) {
         self.release_rows(0..self.rows);

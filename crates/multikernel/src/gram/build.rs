@@ -242,6 +242,7 @@ fn raw_family(
         Source::Stored(values) if sides.symmetric => {
             (0..n_rows).map(|i| values[i * n_cols + i]).collect()
         }
+        Source::Given(matrix) if sides.symmetric => matrix.map_rows(|i, row| row[i]),
         _ => (0..n_rows)
             .filter_map(|i| left.operand.diagonal(i))
             .collect(),

@@ -88,28 +88,28 @@ pub(super) fn check(
 }
 
 fn largest_entry(matrix: &Pairwise) -> f64 {
-    (0..matrix.rows())
-        .into_par_iter()
-        .map(|i| matrix.row(i).iter().fold(0.0f32, |a, v| a.max(v.abs())))
-        .reduce(|| 0.0, f32::max)
+    let of_row = |_, row: &[f32]| row.iter().fold(0.0f32, |a, v| a.max(v.abs()));
+    matrix
+        .map_rows(of_row)
+        .into_iter()
+        .fold(0.0, f32::max)
         .into()
 }
 
 /// Whether two samples prove, or a sample of the samples suggests, that the matrix is indefinite.
 fn suspicious(matrix: &Pairwise, largest: f64) -> bool {
     let n = matrix.rows();
-    let diagonal: Vec<f32> = (0..n).map(|i| matrix.row(i)[i]).collect();
+    let diagonal: Vec<f32> = matrix.map_rows(|i, row| row[i]);
     let slack = (TOLERATED * largest) as f32;
-    let proved = (0..n).into_par_iter().any(|i| {
+    let proved = matrix.map_rows(|i, row| {
         let own = diagonal[i];
         own < -slack
-            || matrix
-                .row(i)
+            || row
                 .iter()
                 .zip(&diagonal)
                 .any(|(k, other)| k.abs() > (own.max(0.0) * other.max(0.0)).sqrt() + slack)
     });
-    if proved {
+    if proved.contains(&true) {
         return true;
     }
     let some = Random::new(0).sample(n, EXACT);
@@ -123,20 +123,25 @@ fn smallest_eigenvalue(matrix: &Pairwise, samples: &[usize]) -> f64 {
     let part: Vec<f32> = if everyone {
         Vec::new()
     } else {
-        samples
-            .par_iter()
-            .flat_map_iter(|&i| samples.iter().map(move |&j| matrix.row(i)[j]))
-            .collect()
+        let mut values = Vec::with_capacity(m * m);
+        for some in samples.chunks(16) {
+            for &i in some {
+                let row = matrix.row(i);
+                values.extend(samples.iter().map(|&j| row[j]));
+            }
+            // The system reads ahead, so more than these rows is in memory by now.
+            matrix.release();
+        }
+        values
     };
     let multiply = |x: &[f64], out: &mut [f64]| {
-        out.par_iter_mut().enumerate().for_each(|(i, o)| {
-            let row = if everyone {
-                matrix.row(i)
-            } else {
-                &part[i * m..(i + 1) * m]
-            };
-            *o = mixed_dot(row, x);
-        });
+        if everyone {
+            out.copy_from_slice(&matrix.map_rows(|_, row| mixed_dot(row, x)));
+        } else {
+            out.par_iter_mut()
+                .zip(part.par_chunks(m))
+                .for_each(|(o, row)| *o = mixed_dot(row, x));
+        }
     };
     // The threshold is loose, so a loose estimate will do.
     extremes(m, multiply, 1e-4, 60).smallest
@@ -182,7 +187,7 @@ mod tests {
     #[test]
     fn a_spread_negative_direction_is_found_in_a_large_matrix() {
         let n = 1500;
-        let sign = |i: usize| if i % 2 == 0 { 1.0 } else { -1.0 };
+        let sign = |i: usize| if i.is_multiple_of(2) { 1.0 } else { -1.0 };
         let bad = matrix(n, |i, j| {
             f32::from(u8::from(i == j)) * 2.0 - 0.01 * sign(i) * sign(j)
         });

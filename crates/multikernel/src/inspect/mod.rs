@@ -22,6 +22,8 @@ const MOST_SAMPLES: usize = 4000;
 const MOST_ENTRIES: u64 = 1 << 28;
 /// Fewer samples than this say little; below it, too little memory is an error.
 const FEWEST_SAMPLES: usize = 50;
+/// Rows of a mapped matrix that are looked at before their memory is given back.
+const ROWS_BETWEEN_RELEASES: usize = 16;
 /// So many names are listed in a warning; the rest is counted.
 const NAMES_IN_A_WARNING: usize = 5;
 
@@ -145,9 +147,12 @@ fn among(views: &Views, samples: &[usize]) -> Result<Views> {
             }
             ViewData::Pairwise(x) => {
                 let mut values = Vec::with_capacity(samples.len() * samples.len());
-                for &i in samples {
-                    let row = x.row(i);
-                    values.extend(samples.iter().map(|&j| row[j]));
+                for some in samples.chunks(ROWS_BETWEEN_RELEASES) {
+                    for &i in some {
+                        let row = x.row(i);
+                        values.extend(samples.iter().map(|&j| row[j]));
+                    }
+                    x.release();
                 }
                 ViewData::Pairwise(Pairwise::new(samples.len(), samples.len(), values)?)
             }

@@ -193,9 +193,13 @@ fn given(matrix: &Pairwise, reference: Option<&Operand>) -> Result<Operand> {
         }
         _ => {}
     }
-    let values = (0..matrix.rows()).flat_map(|i| matrix.row(i));
-    let (lowest, highest) = values.fold((f32::INFINITY, f32::NEG_INFINITY), |(low, high), &v| {
-        (low.min(v), high.max(v))
+    let nothing = (f32::INFINITY, f32::NEG_INFINITY);
+    let ends = matrix.map_rows(|_, row| {
+        row.iter()
+            .fold(nothing, |(low, high), &v| (low.min(v), high.max(v)))
+    });
+    let (lowest, highest) = ends.into_iter().fold(nothing, |(low, high), row| {
+        (low.min(row.0), high.max(row.1))
     });
     let (lowest, highest) = if lowest <= highest {
         (lowest, highest)
