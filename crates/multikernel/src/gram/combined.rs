@@ -26,6 +26,7 @@ pub struct Combined<'g> {
     /// Centring: subtracted from row i and from column j, and added everywhere. Numbered as the families number.
     shifts: Option<(Vec<f64>, Vec<f64>, f64)>,
     error_bound: f64,
+    rows_error_bound: f64,
 }
 
 impl<'g> Combined<'g> {
@@ -33,6 +34,7 @@ impl<'g> Combined<'g> {
         assert_eq!(beta.len(), gram.n_kernels, "one weight per kernel");
         let mut parts = Vec::new();
         let mut error_bound = 0.0;
+        let mut rows_error_bound = 0.0;
         let mut shifts: Option<(Vec<f64>, Vec<f64>, f64)> = None;
         for family in gram.families.iter() {
             let beta: Vec<f64> = family.members.iter().map(|&m| beta[m]).collect();
@@ -46,12 +48,10 @@ impl<'g> Combined<'g> {
                         let largest = |f: &[f64]| f.iter().fold(0.0f64, |m, &v| m.max(v));
                         largest(rows) * largest(cols)
                     });
-                    error_bound += worst
-                        * beta
-                            .iter()
-                            .zip(basis.bounds())
-                            .map(|(b, e)| b.abs() * e.0)
-                            .sum::<f64>();
+                    for (b, bound) in beta.iter().zip(basis.bounds()) {
+                        error_bound += worst * b.abs() * bound.0;
+                        rows_error_bound += worst * b.abs() * bound.2;
+                    }
                     Part::Table(family, basis.combine(&beta))
                 }
             });
@@ -80,12 +80,19 @@ impl<'g> Combined<'g> {
             parts,
             shifts,
             error_bound,
+            rows_error_bound,
         }
     }
 
-    /// How far a value may be from Σ β_m φ_m(t) of the stored statistic, before it is rounded to f32.
+    /// How far a value may be from Σ β_m φ_m(t) of the stored statistic in products, diagonals and sums, which are in f64.
     pub fn error_bound(&self) -> f64 {
         self.error_bound
+    }
+
+    /// How far a value of [`Combined::rows`] may be from Σ β_m φ_m(t) of the stored statistic, in exact arithmetic, beside its
+    /// own rounding to f32: rows of a family may be computed in f32.
+    pub fn rows_error_bound(&self) -> f64 {
+        self.rows_error_bound
     }
 
     /// Combined rows, row after row into `out`. Many rows are spread over the threads, a few are not.
@@ -240,8 +247,14 @@ impl View<'_> {
         let samples: Vec<usize> = rows.iter().map(|&i| self.gram.rows.get(i)).collect();
         // One part needs no sum over parts: straight into the result.
         if let ([part], None) = (&self.of.parts[..], &self.of.shifts) {
+            let plain =
+                part.family().factors.is_none() && matches!(self.gram.cols, super::Index::All(_));
             part.family().for_rows(&samples, |r, t| {
                 let out = &mut out[r * n..(r + 1) * n];
+                if let (true, Part::Table(_, table)) = (plain, part) {
+                    table.look_up(t, out);
+                    return;
+                }
                 let mut sums = [0.0f64; TILE];
                 for (tile, out) in out.chunks_mut(TILE).enumerate() {
                     let sums = &mut sums[..out.len()];
