@@ -4,6 +4,7 @@ use super::family::{CACHED_ROWS, Family, Map};
 use super::grid::Table;
 use super::{Coefficients, Gram};
 use crate::math::dot;
+use crate::pages::zeros;
 use rayon::prelude::*;
 
 /// Columns summed in f64 at a time: a tile stays in the first cache.
@@ -116,7 +117,7 @@ impl<'g> Combined<'g> {
     /// The whole combined matrix, row after row.
     pub fn matrix(&self) -> Vec<f32> {
         let rows: Vec<usize> = (0..self.gram.n_rows()).collect();
-        let mut out = vec![0.0; rows.len() * self.gram.n_cols()];
+        let mut out = zeros(rows.len() * self.gram.n_cols());
         self.rows(&rows, &mut out);
         out
     }
