@@ -1,7 +1,7 @@
 //! What the user may write. Groups of options that several commands share are structs here; a command's own options
 //! stand in its file.
 
-use crate::commands::{demo, gram, inspect};
+use crate::commands::{demo, gram, inspect, predict, solvers, train};
 use clap::{Args, Parser, Subcommand};
 use multikernel::data::{LoadOptions, Purpose, ScaleOption, Task, ViewCut, Views};
 use multikernel::gram::Indefinite;
@@ -20,14 +20,17 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Demo(demo::Arguments),
+    Train(Box<train::Arguments>),
+    Predict(predict::Arguments),
     Gram(gram::Arguments),
     Inspect(inspect::Arguments),
+    Solvers(solvers::Arguments),
 }
 
 /// Where the samples are.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Data")]
-pub(crate) struct DataArgs {
+pub(crate) struct FileArgs {
     /// Features: .npy, .npz (one view per 2-D array; F.npz:a,b picks some), .csv[.gz], LIBSVM text, FASTA or
     /// Parquet; may be repeated, one file per view
     #[arg(long, value_name = "FILE")]
@@ -57,6 +60,14 @@ pub(crate) struct DataArgs {
     /// Cuts a view out of the columns of a table: name=col1,col2 or name=prefix* or name=3..17; may be repeated
     #[arg(long = "view", value_name = "NAME=COLUMNS")]
     pub(crate) views: Vec<String>,
+}
+
+/// Where the samples are, and what is done with them before training.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Data")]
+pub(crate) struct DataArgs {
+    #[command(flatten)]
+    pub(crate) files: FileArgs,
 
     /// Scales features with the statistics of the training data: standard, minmax, unit or none, for all views or
     /// as view=KIND for one; may be repeated
@@ -117,9 +128,13 @@ pub(crate) struct CommonArgs {
     pub(crate) json: Option<PathBuf>,
 }
 
-impl DataArgs {
-    /// What the library is to load for training, within `memory` bytes.
-    pub(crate) fn load_options(&self, memory: u64) -> multikernel::Result<LoadOptions> {
+impl FileArgs {
+    /// What the library is to load, within `memory` bytes.
+    pub(crate) fn load_options(
+        &self,
+        purpose: Purpose,
+        memory: u64,
+    ) -> multikernel::Result<LoadOptions> {
         let views: Result<Vec<ViewCut>, _> = self.views.iter().map(|v| v.parse()).collect();
         Ok(LoadOptions {
             features: self.features.clone(),
@@ -129,13 +144,15 @@ impl DataArgs {
             label_key: self.label_key.clone(),
             id_column: self.id_column.clone(),
             views: views?,
-            purpose: Purpose::Training,
+            purpose,
             memory: Some(memory),
             // What would fill the memory is read from the file when it is needed.
             map_above: Some(memory / 4),
         })
     }
+}
 
+impl DataArgs {
     pub(crate) fn scale_options(&self) -> multikernel::Result<Vec<ScaleOption>> {
         self.scale.iter().map(|s| s.parse()).collect()
     }
@@ -169,6 +186,17 @@ impl KernelArgs {
         }
         choose(&specs, &self.groups, views)
     }
+}
+
+/// The number that was written for an option, or a sentence.
+pub(crate) fn parse_number(option: &str, text: &str) -> multikernel::Result<f64> {
+    text.trim().parse().map_err(|_| {
+        multikernel::Error::input(
+            option,
+            format!("'{text}' is not a number"),
+            "give a number such as 0.5 or 1e-3",
+        )
+    })
 }
 
 /// A number of bytes as people write it.

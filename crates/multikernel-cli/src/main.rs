@@ -6,20 +6,26 @@ mod machine;
 mod output;
 mod progress;
 mod session;
+mod training;
+mod weights;
 
 use clap::Parser;
+use commands::Ending;
 use multikernel::Error;
 use std::process::ExitCode;
 
 /// The data, a SPEC or a value is wrong, or the system said no.
 const WRONG: u8 = 1;
+/// Training did not reach the gap asked for, and the user wants that to count.
+const NOT_CONVERGED: u8 = 3;
 /// 128 + the number of SIGINT, as shells have it.
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     let arguments = args::Cli::parse();
     match commands::run(arguments.command) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(Ending::Done) => ExitCode::SUCCESS,
+        Ok(Ending::NotConverged) => ExitCode::from(NOT_CONVERGED),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) if matches!(error.downcast_ref(), Some(Error::Stopped)) => {
             eprintln!("stopped; nothing was written");

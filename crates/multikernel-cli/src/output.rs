@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) quiet: bool,
+    /// Stdout holds a result: text goes to stderr.
+    pub(crate) stdout_is_taken: bool,
     /// `-` is stdout.
     pub(crate) json: Option<PathBuf>,
 }
@@ -19,7 +21,7 @@ impl Output {
         if self.quiet {
             return Ok(());
         }
-        if self.json_on_stdout() {
+        if self.stdout_is_taken {
             io::stderr().write_all(text.as_bytes())?;
         } else {
             let mut out = io::stdout().lock();
@@ -51,25 +53,31 @@ impl Output {
         };
         let mut text = serde_json::to_string_pretty(result)?;
         text.push('\n');
-        if self.json_on_stdout() {
+        if path == Path::new("-") {
             let mut out = io::stdout().lock();
             out.write_all(text.as_bytes())?;
             out.flush()?;
             return Ok(());
         }
-        write_whole(path, text.as_bytes()).with_context(|| path.display().to_string())
-    }
-
-    fn json_on_stdout(&self) -> bool {
-        self.json.as_deref() == Some(Path::new("-"))
+        write_whole(path, |out| out.write_all(text.as_bytes()))
+            .with_context(|| path.display().to_string())
     }
 }
 
 /// Writes under a temporary name in the same folder, then renames: the file is there whole or not at all.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_whole(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
-    let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
-    file.write_all(bytes)?;
+    let folder = folder.unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    // Temporary files are for their owner only; a result is for whom the user's mask allows.
+    #[cfg(unix)]
+    let builder = builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = io::BufWriter::new(builder.tempfile_in(folder)?);
+    write(&mut file)?;
+    let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
     file.persist(path)?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Progress bars on a terminal, and Ctrl-C.
 
 use indicatif::{ProgressBar, ProgressStyle};
+use multikernel::certificate::relative_gap;
 use multikernel::observe::{Observer, Progress};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -12,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// Work shorter than this shows no bar.
 const PATIENCE: Duration = Duration::from_millis(300);
+/// A line without an end in sight shows that it is alive so often.
+const TICK: Duration = Duration::from_millis(200);
 
 /// Shows long work on stderr if that is a terminal, and stops it when the user asks to.
 pub(crate) struct Watcher {
@@ -46,6 +49,38 @@ impl Watcher {
         })
     }
 
+    /// The user asked to stop.
+    pub(crate) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Takes away what is being shown, so that text does not stand behind it.
+    pub(crate) fn clear(&self) {
+        let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        stage.clear();
+        stage.name.clear();
+    }
+
+    /// A round of a solver: part of the stage that is shown, or a line of its own.
+    fn round(&self, round: usize, gap: f64) {
+        let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        if stage.name.is_empty() {
+            stage.name = "training".into();
+            stage.since = Instant::now();
+        }
+        if stage.bar.is_none() && stage.since.elapsed() >= PATIENCE {
+            let line = ProgressBar::new_spinner();
+            line.enable_steady_tick(TICK);
+            stage.bar = Some(line);
+        }
+        if let Some(bar) = &stage.bar {
+            bar.set_message(format!(
+                "{}: round {round}, relative gap {gap:.1e}",
+                stage.name
+            ));
+        }
+    }
+
     fn show(&self, name: &str, done: u64, total: u64) {
         let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
         if stage.name != name {
@@ -67,6 +102,7 @@ impl Watcher {
         }
         if done >= total {
             stage.clear();
+            stage.name.clear();
         }
     }
 }
@@ -81,13 +117,19 @@ impl Stage {
 
 impl Observer for Watcher {
     fn progress(&self, progress: &Progress<'_>) -> ControlFlow<()> {
-        if self.stop.load(Ordering::Relaxed) {
+        if self.stopped() {
             return ControlFlow::Break(());
         }
-        if self.bars
-            && let Progress::Work { stage, done, total } = *progress
-        {
-            self.show(stage, done, total);
+        if self.bars {
+            match *progress {
+                Progress::Work { stage, done, total } => self.show(stage, done, total),
+                Progress::Round {
+                    round,
+                    primal,
+                    dual,
+                } => self.round(round, relative_gap(primal, dual)),
+                _ => {}
+            }
         }
         ControlFlow::Continue(())
     }
@@ -96,9 +138,6 @@ impl Observer for Watcher {
 /// An error must not stand behind a half-drawn bar.
 impl Drop for Watcher {
     fn drop(&mut self) {
-        self.stage
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clear();
+        self.clear();
     }
 }

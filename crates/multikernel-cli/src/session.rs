@@ -5,8 +5,11 @@ use crate::machine;
 use crate::output::Output;
 use crate::progress::Watcher;
 use anyhow::{Context, Result};
-use multikernel::data::{Dataset, Scaling, Targets, Task, Views, infer_task, load};
+use multikernel::data::{
+    Dataset, Labels, Purpose, Scaling, Targets, Task, Views, infer_task, load,
+};
 use serde::Serialize;
+use std::path::Path;
 use std::time::Instant;
 
 /// A started command.
@@ -54,6 +57,7 @@ impl CommonArgs {
             watcher: Watcher::new(self.quiet).context("listening to Ctrl-C")?,
             output: Output {
                 quiet: self.quiet,
+                stdout_is_taken: self.json.as_deref() == Some(Path::new("-")),
                 json: self.json.clone(),
             },
             seed: self.seed,
@@ -97,8 +101,15 @@ impl Session {
 
     /// Loads the files named.
     pub(crate) fn load(&self, data: &DataArgs) -> Result<Loaded> {
-        let options = data.load_options(self.memory_left())?;
-        self.prepare(load(&options, &self.watcher)?, data)
+        self.prepare(self.read(data)?, data)
+    }
+
+    /// Reads the files named, for training.
+    pub(crate) fn read(&self, data: &DataArgs) -> Result<Dataset> {
+        let options = data
+            .files
+            .load_options(Purpose::Training, self.memory_left())?;
+        Ok(load(&options, &self.watcher)?)
     }
 
     /// Scales features and finds out what is to be learned.
@@ -112,14 +123,7 @@ impl Session {
         if !scaling.is_none() {
             views = scaling.apply(views)?;
         }
-        let task = match data.task()? {
-            Some(task) => task,
-            None => {
-                let (task, reason) = infer_task(labels.as_ref());
-                notes.push(reason);
-                task
-            }
-        };
+        let task = task(data, labels.as_ref(), &mut notes)?;
         Ok(Loaded {
             targets: Targets::new(labels.as_ref(), task, views.len())?,
             task,
@@ -127,4 +131,18 @@ impl Session {
             notes,
         })
     }
+}
+
+/// What is to be learned: as asked, or as the labels suggest, which is said.
+pub(crate) fn task(
+    data: &DataArgs,
+    labels: Option<&Labels>,
+    notes: &mut Vec<String>,
+) -> Result<Task> {
+    if let Some(task) = data.task()? {
+        return Ok(task);
+    }
+    let (task, reason) = infer_task(labels);
+    notes.push(reason);
+    Ok(task)
 }

@@ -191,7 +191,7 @@ fn wrong_usage_has_status_two_and_shows_the_way() {
 #[test]
 fn help_has_examples() {
     let folder = Folder::new();
-    for command in ["gram", "inspect"] {
+    for command in ["train", "predict", "gram", "inspect"] {
         let help = folder.good(&[command, "--help"]);
         assert!(
             help.contains("Examples:") && help.contains("--memory"),

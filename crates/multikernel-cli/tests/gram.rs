@@ -228,7 +228,9 @@ fn mapped_matrices_stay_within_the_bound_too() {
     for command in [&["inspect"][..], &["gram", "--out", "again.npz"]] {
         let options = ["--gram", "k", "--memory", "90MiB", "--threads", "2"];
         let result = folder.json(&[command, &options].concat());
-        let peak = result["peak_memory_bytes"].as_u64().expect("known on Linux");
+        let peak = result["peak_memory_bytes"]
+            .as_u64()
+            .expect("known on Linux");
         assert!(peak <= limit, "{command:?}: {peak} bytes of {limit}");
     }
     assert!(matrices(&folder, "k") == matrices(&folder, "again.npz"));

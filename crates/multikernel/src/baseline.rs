@@ -119,6 +119,7 @@ fn unweighted(mkl: &Mkl) -> Result<Mkl> {
     Ok(Mkl {
         norm: NormSpec::Lp(Exponent::new(f64::INFINITY)?),
         matrix: Vec::new(),
+        tikhonov: None,
         solver: Solver::Sum,
         ..mkl.clone()
     })
@@ -170,4 +171,100 @@ fn agreement(gram: &Gram, targets: &Targets) -> Vec<f64> {
             if value.is_finite() { value } else { 0.0 }
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Dense, View, ViewData};
+    use crate::gram::Options;
+    use crate::kernel::KernelSpec;
+    use crate::random::Random;
+
+    const N: usize = 60;
+
+    /// Views of noise, and one named `x` that holds the classes.
+    fn data(noise: usize) -> (Views, Targets) {
+        let mut random = Random::new(5);
+        let index: Vec<u32> = (0..N).map(|_| random.below(2) as u32).collect();
+        let mut view = |name: String, of: &dyn Fn(usize, f64) -> f64| View {
+            name,
+            columns: Vec::new(),
+            data: ViewData::Dense(
+                Dense::new(
+                    N,
+                    2,
+                    (0..2 * N)
+                        .map(|k| of(k / 2, random.normal()) as f32)
+                        .collect(),
+                )
+                .unwrap(),
+            ),
+        };
+        let mut views: Vec<View> = (0..noise)
+            .map(|v| view(format!("n{v}"), &|_, z| z))
+            .collect();
+        let holds = |i: usize, z: f64| 3.0 * f64::from(index[i]) + z;
+        views.insert(noise / 2, view("x".into(), &holds));
+        let names = vec!["a".into(), "b".into()];
+        (
+            Views::new(views).unwrap(),
+            Targets::Classes { names, index },
+        )
+    }
+
+    fn set(views: &Views) -> KernelSet {
+        let specs = KernelSpec::parse("rbf").unwrap();
+        KernelSet::new(&specs, views, &Options::default(), &()).unwrap()
+    }
+
+    #[test]
+    fn the_informative_kernel_is_found() {
+        let (views, targets) = data(3);
+        let set = set(&views);
+        let mkl = Mkl {
+            c: 0.2,
+            ..Mkl::default()
+        };
+        let best = best_single(&mkl, &set, &targets, None, &()).unwrap();
+        assert!(best.name.starts_with("x/"), "{}", best.name);
+        assert_eq!(
+            best.chosen_by,
+            "the best single kernel is chosen from 4 kernels by the training objective"
+        );
+        assert_eq!(best.fitted.model.needed_views(), [("x", false)]);
+        let Targets::Classes { index, .. } = &targets else {
+            panic!()
+        };
+        let truth: Vec<Option<u32>> = index.iter().map(|&c| Some(c)).collect();
+        let holdout = Holdout {
+            views: &views,
+            truth: Truth::Classes(&truth),
+        };
+        let best = best_single(&mkl, &set, &targets, Some(holdout), &()).unwrap();
+        assert!(
+            best.chosen_by
+                .ends_with("by what it reaches on the samples held out")
+        );
+        let sum = sum(&mkl, &set, &targets, &()).unwrap();
+        assert!(sum.kernels.iter().all(|k| k.weights == [1.0]));
+        assert!(sum.relative_gap() <= 1e-3);
+    }
+
+    #[test]
+    fn of_many_kernels_the_most_promising_are_tried() {
+        let (views, targets) = data(30);
+        let set = set(&views);
+        let best = best_single(&Mkl::default(), &set, &targets, None, &()).unwrap();
+        assert!(best.name.starts_with("x/"), "{}", best.name);
+        assert!(
+            best.chosen_by
+                .contains("from 20 of 31 kernels that agree best with the targets")
+        );
+        let agreement = agreement(set.gram(), &targets);
+        assert!(
+            agreement.iter().all(|v| (0.0..=1.0).contains(v)),
+            "{agreement:?}"
+        );
+    }
 }

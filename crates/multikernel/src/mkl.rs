@@ -8,7 +8,7 @@ mod problems;
 #[cfg(test)]
 mod tests;
 
-pub use choices::{Bias, ClassWeight, Multiclass, Solver};
+pub use choices::{Bias, ClassWeight, Multiclass, SOLVERS, Solver, SolverInfo};
 pub(crate) use problems::pairs;
 
 use crate::certificate::{Certificate, relative_gap};
@@ -49,6 +49,8 @@ pub struct Mkl {
     pub norm: NormSpec,
     /// The matrix E of a non-isotropic norm, row after row; else empty.
     pub matrix: Vec<f64>,
+    /// μ of the Tikhonov form, where the size of the weights is priced and not bounded; none: the usual form.
+    pub tikhonov: Option<f64>,
     /// The loss; none: what is usual for the task.
     pub loss: Option<LossSpec>,
     /// C
@@ -69,8 +71,6 @@ pub struct Mkl {
     pub max_rounds: usize,
     /// When to stop at the latest, counted from the call of [`Mkl::fit`].
     pub max_seconds: Option<f64>,
-    /// Bytes the solver may hold for rows of the combined kernel.
-    pub memory: u64,
     /// How the views were scaled before the kernels saw them; kept in the model, which scales new samples by it.
     pub scaling: Scaling,
 }
@@ -80,6 +80,7 @@ impl Default for Mkl {
         Mkl {
             norm: NormSpec::default(),
             matrix: Vec::new(),
+            tikhonov: None,
             loss: None,
             c: 1.0,
             solver: Solver::Auto,
@@ -90,7 +91,6 @@ impl Default for Mkl {
             tolerance: 1e-3,
             max_rounds: 1000,
             max_seconds: None,
-            memory: u64::MAX,
             scaling: Scaling::default(),
         }
     }
@@ -213,7 +213,8 @@ impl Mkl {
             tolerance: self.tolerance,
             max_rounds: self.max_rounds,
             deadline: self.deadline(begin),
-            memory: self.memory,
+            // The kernel set was given the memory; the solver holds its rows in what that left.
+            memory: gram.spare_memory(),
         };
         let outputs = questions.len();
         let m = kernels.kernels().len();
@@ -234,8 +235,17 @@ impl Mkl {
                     limits.deadline = Some(Instant::now());
                 }
             }
-            let (own, solution) =
-                solve(gram, &norm, question, loss, bias, &limits, solver, observer);
+            let (own, solution) = solve(
+                gram,
+                &norm,
+                question,
+                loss,
+                bias,
+                &limits,
+                solver,
+                self.tikhonov,
+                observer,
+            )?;
             if solution.status == Status::Stopped {
                 limits.deadline = Some(Instant::now());
             }
@@ -328,8 +338,15 @@ impl Mkl {
                 "give a positive finite number such as 1e-3",
             ));
         }
+        if self.tikhonov.is_some() && !matches!(self.solver, Solver::Auto | Solver::Exact) {
+            return Err(Error::input(
+                "tikhonov",
+                format!("solver {} does not solve this form", self.solver),
+                "give the solver auto or exact",
+            ));
+        }
         if let Some(seconds) = self.max_seconds
-            && !(seconds >= 0.0)
+            && (seconds.is_nan() || seconds < 0.0)
         {
             return Err(Error::input(
                 "max-seconds",
@@ -390,7 +407,9 @@ impl Mkl {
                 }
                 sum
             }
-            Solver::Auto | Solver::Exact => self.norm.clone(),
+            Solver::Auto | Solver::Exact | Solver::Wrapper | Solver::Interleaved => {
+                self.norm.clone()
+            }
         };
         let numbers: Vec<usize> = if spec == NormSpec::Mixed {
             let mut known: HashMap<&str, usize> = HashMap::new();
@@ -426,8 +445,9 @@ fn solve(
     bias: bool,
     limits: &Limits,
     solver: Solver,
+    tikhonov: Option<f64>,
     observer: &dyn Observer,
-) -> (Gram, Solution) {
+) -> Result<(Gram, Solution)> {
     let own = match &question.samples {
         None => gram.clone(),
         Some(samples) => gram.subset(samples),
@@ -438,13 +458,21 @@ fn solve(
         costs: &question.costs,
         bias,
     };
+    if let Some(mu) = tikhonov {
+        let found = dual::tikhonov::solve(&own, norm, &problem, mu, limits, None, observer)?;
+        return Ok((own, found.solution));
+    }
     // Every solver of one score per sample has the same signature and is called here.
     let solution = match solver {
         Solver::Auto | Solver::Exact | Solver::Sum => {
             dual::solve(&own, norm, &problem, limits, None, observer)
         }
+        Solver::Wrapper => dual::wrapper::solve(&own, norm, &problem, limits, None, observer),
+        Solver::Interleaved => {
+            dual::interleaved::solve(&own, norm, &problem, limits, None, observer)
+        }
     };
-    (own, solution)
+    Ok((own, solution))
 }
 
 fn total(problems: &[ProblemReport]) -> Certificate {

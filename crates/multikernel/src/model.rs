@@ -4,12 +4,15 @@
 //! dropped, and views that no kernel looks at. A model that was just trained, saved or loaded predicts by the same code
 //! from the same numbers, so its scores are the same to the last bit.
 
+mod arrange;
 mod file;
 mod predict;
 #[cfg(test)]
 mod tests;
 
 pub use predict::{Predictions, Scores};
+
+use arrange::TrainingView;
 
 use crate::data::{Scaling, Task, Views};
 use crate::error::{Error, Result};
@@ -70,6 +73,8 @@ struct Parts {
     /// Rows of the training data that are kept, ascending.
     columns: Vec<usize>,
     n_training: usize,
+    /// All views of the training data in order, also those that no kernel kept looks at.
+    training_views: Vec<TrainingView>,
     /// The names of the samples kept, if they had any.
     ids: Option<Vec<String>>,
     /// A, sample after sample, one number per problem.
@@ -133,15 +138,14 @@ impl Model {
             // A model without samples would not know what its views look like.
             columns.push(0);
         }
-        for &m in &kept {
-            if all[m].spec.normalize == Normalize::Spherical
-                && matches!(all[m].spec.kind, Kind::Precomputed)
-            {
-                warnings.push(format!(
-                    "kernel '{}' is a given matrix under spherical normalisation, which needs k(x, x) of new samples: the model cannot be applied to new samples (normalise the matrices before they are given)",
-                    all[m].name
-                ));
-            }
+        for &m in kept
+            .iter()
+            .filter(|&&m| all[m].needs_factors() && looks_at_given(all, m))
+        {
+            warnings.push(format!(
+                "kernel '{}' looks at a given matrix under spherical normalisation, which needs k(x, x) of new samples: the model cannot be applied to new samples (normalise the matrices before they are given)",
+                all[m].name
+            ));
         }
         let kernels: Vec<Kernel> = kept.iter().map(|&m| cut(&all[m], &columns)).collect();
         let used = |name: &str| kernels.iter().any(|k| k.view() == name);
@@ -177,6 +181,7 @@ impl Model {
             kernels,
             columns,
             n_training: n,
+            training_views: TrainingView::all(from.kernels.views()),
             ids,
             views,
             training: serde_json::Value::Null,
@@ -293,6 +298,29 @@ impl Model {
         views
     }
 
+    /// Says that the training samples were these rows of a set of `n` samples, the others having been held out. Rows of
+    /// [`Model::columns`] and columns of given matrices are then counted in that set.
+    pub fn trained_on(&mut self, rows: &[usize], n: usize) -> Result<()> {
+        let ascending = rows.windows(2).all(|w| w[0] < w[1]);
+        let inside = rows.last().is_some_and(|&last| last < n);
+        if rows.len() != self.parts.n_training || !ascending || !inside {
+            return Err(Error::input(
+                "training rows",
+                format!(
+                    "{} rows of {n} samples for {} training samples",
+                    rows.len(),
+                    self.parts.n_training
+                ),
+                "give each row once, in ascending order",
+            ));
+        }
+        for column in &mut self.parts.columns {
+            *column = rows[*column];
+        }
+        self.parts.n_training = n;
+        Ok(())
+    }
+
     /// How it was trained: whatever [`Model::set_training`] was given, null before.
     pub fn training(&self) -> &serde_json::Value {
         &self.parts.training
@@ -328,6 +356,19 @@ fn needed_kernels(all: &[Kernel], weights: &[f64]) -> Vec<usize> {
         }
     }
     (0..all.len()).filter(|&m| needed[m]).collect()
+}
+
+/// Whether the kernel, or one that it is made of, is a given matrix.
+fn looks_at_given(all: &[Kernel], m: usize) -> bool {
+    match &all[m].spec.kind {
+        Kind::Precomputed | Kind::Distance(_) => true,
+        // Parts stand before the kernels made of them, so this ends.
+        Kind::Product { of } | Kind::Sum { of } => of.iter().any(|part| {
+            let part = all[..m].iter().position(|k| k.name == *part);
+            part.is_some_and(|k| looks_at_given(all, k))
+        }),
+        _ => false,
+    }
 }
 
 /// A centred kernel that needs all training samples at prediction.
@@ -428,11 +469,12 @@ impl Parts {
             ));
         }
         let finite = |values: &[f64]| values.iter().all(|v| v.is_finite());
-        if !finite(&self.coefficients)
-            || !finite(&self.biases)
-            || !self.weights.iter().all(|w| *w >= 0.0 && w.is_finite())
-            || !(self.c > 0.0)
-        {
+        let numbers = finite(&self.coefficients)
+            && finite(&self.biases)
+            && self.weights.iter().all(|w| *w >= 0.0 && w.is_finite())
+            && self.c > 0.0
+            && self.c.is_finite();
+        if !numbers {
             return wrong("a coefficient, bias, weight or C is not a number it may be".into());
         }
         let ascending = self.columns.windows(2).all(|w| w[0] < w[1]);

@@ -22,6 +22,11 @@ pub use spec::{Exponent, NormSpec};
 
 use crate::{Error, Result};
 
+/// Outputs below this share of the largest are as good as none for r > 2.
+const LEAST_OUTPUT: f64 = 1e-6;
+/// The largest factor by which a weight step for r > 2 raises a weight.
+const FASTEST_GROWTH: f64 = 10.0;
+
 /// A norm that can be computed: what the user wrote, and what follows from it for the kernels at hand.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Stored", into = "Stored")]
@@ -175,6 +180,16 @@ impl Norm {
         }
     }
 
+    /// Scales weights to where the maps put theirs, keeping their ratios; elastic and mixed norms leave them as they are,
+    /// since there other ratios go with another scale.
+    pub fn normalize_weights(&self, beta: &mut [f64]) {
+        match &self.shape {
+            Shape::Block(block) | Shape::BlockFor(_, block) => block.normalize_weights(beta),
+            Shape::NonIsotropic(norm) if block::largest(beta) > 0.0 => norm.normalize(beta),
+            _ => {}
+        }
+    }
+
     /// The weights to start with: the dual map of kernels that are all alike.
     pub fn initial_weights(&self, n_kernels: usize) -> Vec<f64> {
         match &self.shape {
@@ -204,7 +219,17 @@ impl Norm {
         match &self.shape {
             Shape::Mixed(groups) => groups.alternate(s, beta),
             Shape::Block(block) | Shape::BlockFor(_, block) if block.r() >= 2.0 => {
-                block.dual_map(s, beta)
+                // A kernel may have no output at the optimum, where its weight would be infinite: outputs below a millionth
+                // of the largest count as that (which costs at most as much of the objective), and no weight grows too fast
+                // for the coefficients to follow.
+                let floored: Vec<f64> = s.iter().map(|s| s.max(LEAST_OUTPUT * top)).collect();
+                let old = beta.to_vec();
+                block.dual_map(&floored, beta);
+                if block.r() > 2.0 {
+                    for (beta, old) in beta.iter_mut().zip(old).filter(|(_, old)| *old > 0.0) {
+                        *beta = beta.min(FASTEST_GROWTH * old);
+                    }
+                }
             }
             _ => {
                 // only ratios matter: dividing by the largest keeps the products in range

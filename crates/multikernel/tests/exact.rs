@@ -127,38 +127,3 @@ fn elastic_net() {
 fn mixed_norm() {
     assert_all_fine(with_norm(8, 3, |m| Omega::Mixed((0..m).map(|k| k % 2).collect())).into_iter());
 }
-
-#[test]
-#[ignore]
-fn debug_hang() {
-    for r in [1.05, f64::INFINITY] {
-        let at = EXPONENTS.iter().position(|e| *e == r).unwrap() as u64;
-        for (k, p) in with_norm(100 + at, 5, |_| Omega::Block(r))
-            .into_iter()
-            .enumerate()
-        {
-            let mut l = limits(1e-6);
-            l.deadline = Some(Instant::now() + std::time::Duration::from_secs(3));
-            let begin = Instant::now();
-            let s = exact(&p, &l);
-            if begin.elapsed().as_secs_f64() > 1.0 {
-                println!(
-                    "{k} {} r {r} C {} n {} bias {}: {:?} rounds {} steps {} P {} D {} beta {:?}",
-                    p.loss,
-                    p.costs[1].max(p.costs[3]),
-                    p.targets.len(),
-                    p.bias,
-                    s.status,
-                    s.history.len(),
-                    s.steps,
-                    s.certificate.primal,
-                    s.certificate.dual,
-                    s.weights
-                );
-                for h in s.history.iter().rev().take(4) {
-                    println!("   {h:?}");
-                }
-            }
-        }
-    }
-}

@@ -20,17 +20,19 @@ const WHOLE_TABLE: usize = 8;
 /// So many of the most and least alike pairs.
 const EXTREME_PAIRS: usize = 5;
 
-/// Look at data and kernels: shapes, ranges, classes, alignments, eigenvalues, warnings
+/// Look at a model, or at data and kernels: weights; shapes, classes, alignments, eigenvalues, warnings
 ///
+/// A model (.mk) tells its kernels and weights, how it was trained and what it needs. Of data:
 /// Kernels are those asked for, or the default ones. With many samples they are looked at on a seeded sample, and it
 /// is said. Everything is in the result object (--json); text shows the most important part of it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  multikernel inspect model.mk
   multikernel inspect gram.npz --labels y.npy
   multikernel inspect views.npz --labels views.npz:y --kernel 'rbf:width=mean*0.5|mean|mean*2'
   multikernel inspect --features table.csv --label-column class --scale standard --json report.json")]
 pub(crate) struct Arguments {
-    /// Files with kernels (square arrays, folders) or features; what they are is seen from their shapes
+    /// A model, or files with kernels (square arrays, folders) or features; what they are is seen from their shapes
     #[arg(value_name = "FILE")]
     files: Vec<String>,
 
@@ -57,12 +59,17 @@ struct Outcome {
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let session = arguments.common.start()?;
     session.run(|| {
+        if let [file] = &arguments.files[..]
+            && file.to_ascii_lowercase().ends_with(".mk")
+        {
+            return super::inspect_model::look(&session, file);
+        }
         let mut data = arguments.data.clone();
         for file in &arguments.files {
             if holds_given_matrices(file)? {
-                data.gram.push(file.clone());
+                data.files.gram.push(file.clone());
             } else {
-                data.features.push(file.clone());
+                data.files.features.push(file.clone());
             }
         }
         let loaded = session.load(&data)?;

@@ -3,14 +3,30 @@
 pub(crate) mod demo;
 pub(crate) mod gram;
 pub(crate) mod inspect;
+mod inspect_model;
+pub(crate) mod predict;
+pub(crate) mod solvers;
+pub(crate) mod train;
 
 use crate::args::Command;
 use anyhow::Result;
 
-pub(crate) fn run(command: Command) -> Result<()> {
-    match command {
+/// How a command that was not refused ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Done,
+    /// Not converged, under `--strict`.
+    NotConverged,
+}
+
+pub(crate) fn run(command: Command) -> Result<Ending> {
+    let done = match command {
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Train(arguments) => return train::run(&arguments),
+        Command::Predict(arguments) => predict::run(&arguments),
         Command::Gram(arguments) => gram::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
-    }
+        Command::Solvers(arguments) => solvers::run(&arguments),
+    };
+    done.map(|()| Ending::Done)
 }

@@ -374,6 +374,18 @@ impl Targets {
         Ok(Targets::Classes { names, index })
     }
 
+    /// The targets of the samples named, in that order; all class names stay.
+    pub fn select(&self, rows: &[usize]) -> Self {
+        match self {
+            Targets::None => Targets::None,
+            Targets::Real(values) => Targets::Real(rows.iter().map(|&i| values[i]).collect()),
+            Targets::Classes { names, index } => Targets::Classes {
+                names: names.clone(),
+                index: rows.iter().map(|&i| index[i]).collect(),
+            },
+        }
+    }
+
     /// How many samples of each class, in the order of the names; empty without classes.
     pub fn class_counts(&self) -> Vec<(String, usize)> {
         match self {

@@ -94,6 +94,33 @@ pub fn load_from(
     Loader::new(options, files).run()
 }
 
+/// Reads one number for each sample (weights, say) from a file: `.npy`, `F.npz:name`, a table with one column, or text
+/// with one number per line. `memory` is the number of bytes it may take.
+pub fn load_numbers(name: &str, memory: Option<u64>, observer: &dyn Observer) -> Result<Vec<f64>> {
+    let files = Files {
+        memory: None,
+        observer,
+    };
+    let place = Where {
+        label_column: None,
+        label_key: None,
+        id_column: None,
+    };
+    let part = label_file::read(&files, name, place, &mut Budget::new(memory))?;
+    let values = part.labels.iter().flat_map(|labels| {
+        (0..labels.len()).map(move |i| {
+            labels.number(i).ok_or_else(|| {
+                Error::input(
+                    format!("{name} row {}", i + 1),
+                    format!("{} is not a number", some_of([labels.spelling(i)])),
+                    "give one number for each sample",
+                )
+            })
+        })
+    });
+    values.collect()
+}
+
 #[cfg(not(feature = "parquet"))]
 pub(super) fn no_parquet(name: &str) -> Error {
     Error::input(

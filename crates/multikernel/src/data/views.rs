@@ -195,8 +195,37 @@ impl Views {
         }
     }
 
+    /// The same views under other names, which must differ.
+    pub(crate) fn renamed(self, name: impl Fn(&str) -> String) -> Result<Self> {
+        self.map(|mut view| {
+            view.name = name(&view.name);
+            Ok(view)
+        })
+    }
+
+    /// The samples named, in that order, with the columns of given matrices that belong to the samples `columns`: what
+    /// is needed to train on some samples, or to predict others by those.
+    pub fn part(&self, rows: &[usize], columns: &[usize]) -> Result<Self> {
+        self.pick(rows, |data| match data {
+            ViewData::Pairwise(x) => {
+                let mut values = Vec::with_capacity(rows.len() * columns.len());
+                for &i in rows {
+                    let row = x.row(i);
+                    values.extend(columns.iter().map(|&j| row[j]));
+                }
+                let cut = Pairwise::new(rows.len(), columns.len(), values)?;
+                Ok(ViewData::Pairwise(cut))
+            }
+            other => other.select(rows),
+        })
+    }
+
     /// The samples named, in that order. Given matrices keep all their columns.
     pub fn select(&self, rows: &[usize]) -> Result<Self> {
+        self.pick(rows, |data| data.select(rows))
+    }
+
+    fn pick(&self, rows: &[usize], data: impl Fn(&ViewData) -> Result<ViewData>) -> Result<Self> {
         let views = self
             .views
             .iter()
@@ -204,7 +233,7 @@ impl Views {
                 Ok(Arc::new(View {
                     name: v.name.clone(),
                     columns: v.columns.clone(),
-                    data: v.data.select(rows)?,
+                    data: data(&v.data)?,
                 }))
             })
             .collect::<Result<_>>()?;

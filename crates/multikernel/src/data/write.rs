@@ -331,7 +331,7 @@ mod tests {
             };
             let data = load(&options, &()).unwrap();
             assert_eq!(data.views.iter().count(), arrays);
-            let last = data.views.iter().last().unwrap();
+            let last = data.views.iter().next_back().unwrap();
             let ViewData::Pairwise(k) = &last.data else {
                 panic!("a given matrix expected");
             };

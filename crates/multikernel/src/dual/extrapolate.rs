@@ -86,7 +86,7 @@ impl Extrapolation {
                 *b = (x + (next - x).clamp(-LONGEST, LONGEST)).exp();
             }
         }
-        rescale(norm, beta);
+        norm.normalize_weights(beta);
     }
 
     /// x + e of the newest, moved along differences of earlier rounds so that the weighted residual is least.
@@ -96,9 +96,9 @@ impl Extrapolation {
         let mut normal = vec![0.0; k * k];
         let mut right = vec![0.0; k];
         let difference = |i: usize, m: usize| newest.1[m] - earlier[i].1[m];
-        for m in 0..share.len() {
+        for (m, share) in share.iter().enumerate() {
             for i in 0..k {
-                let di = share[m] * difference(i, m);
+                let di = share * difference(i, m);
                 right[i] += di * newest.1[m];
                 for j in 0..=i {
                     normal[i * k + j] += di * difference(j, m);
@@ -124,12 +124,5 @@ impl Extrapolation {
         });
         let next: Vec<f64> = next.collect();
         next.iter().all(|v| v.is_finite()).then_some(next)
-    }
-}
-
-/// Scales β to where the norm's maps keep it: the regulariser is Ω² = min Σ g²/β over such β.
-fn rescale(norm: &Norm, beta: &mut [f64]) {
-    if let Some(block) = norm.as_block() {
-        block.normalize_weights(beta);
     }
 }

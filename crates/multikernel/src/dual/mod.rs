@@ -15,9 +15,13 @@
 //! samples, for any number of kernels per statistic; per working-set step two rows.
 
 mod extrapolate;
+pub mod interleaved;
+mod polish;
 mod rows;
 mod simplex;
 mod smo;
+pub mod tikhonov;
+pub mod wrapper;
 
 use crate::certificate::{Certificate, Problem, certify, from_scores};
 use crate::gram::Gram;
@@ -153,12 +157,14 @@ pub fn solve(
     let mut steps = 0;
     let mut gap = f64::INFINITY;
     let mut share = INNER_SHARE;
+    let mut doubted = false;
     let status = loop {
         let mut rows = Rows::new(gram.combine(&weights), n, limits.memory);
         // Scores from rows rounded to f32 carry an error in proportion to a; exact ones to start with leave an error in
         // proportion to the change of a alone, which falls from round to round.
-        let exact = limits.tolerance * scale(problem, &state, &history)
-            < NOISY * rounding(&rows, problem, &state.a);
+        let exact = doubted
+            || limits.tolerance * scale(problem, &state, &history)
+                < NOISY * rounding(&rows, problem, &state.a);
         if exact {
             state.scores = rows.exact_product(&state.a);
         } else {
@@ -174,13 +180,17 @@ pub fn solve(
         let mut late = || limits.deadline.is_some_and(|d| Instant::now() >= d);
         let inner = smo::solve(&mut rows, problem, &mut state, target, u64::MAX, &mut late);
         steps += inner.steps;
-        if exact && inner.steps > 0 {
+        if inner.gap > target && !inner.stopped {
+            // Steps on pairs have given up.
+            polish::polish(gram, &weights, &rows, problem, &mut state, target);
+        } else if exact && inner.steps > 0 {
             state.scores = rows.exact_product(&state.a);
         }
         let forms = gram.quadratic_forms(crate::gram::Coefficients::single(&state.a));
         let now = from_scores(norm, problem, &state.a, &weights, &state.scores, &forms);
         // Weights follow coefficients that are too rough to show the way: be more exact from here on.
-        if !(now.primal - now.dual < 0.9 * gap) {
+        let falls = now.primal - now.dual < 0.9 * gap;
+        if !falls {
             share = (0.5 * share).max(LEAST_INNER_SHARE);
         }
         gap = now.primal - now.dual;
@@ -195,7 +205,9 @@ pub fn solve(
             primal: now.primal,
             dual: now.dual,
         });
-        if now.relative_gap() <= limits.tolerance {
+        let reached = now.relative_gap() <= limits.tolerance;
+        // The gap of rounded scores is believed only if the kernels themselves confirm it.
+        if reached && (exact || confirmed(gram, norm, problem, &state.a, &weights, limits)) {
             break Status::Converged;
         }
         if told.is_break() {
@@ -207,7 +219,9 @@ pub fn solve(
         if history.len() >= limits.max_rounds {
             break Status::MaxIterations;
         }
-        if !fixed {
+        if reached || (fixed && inner.steps == 0 && !exact) {
+            doubted = true;
+        } else if !fixed {
             if sparse {
                 newton.step(
                     gram,
@@ -227,6 +241,12 @@ pub fn solve(
         }
     };
     let certificate = certify(gram, norm, problem, &state.a, &weights);
+    let status = match status {
+        Status::MaxIterations if certificate.relative_gap() <= limits.tolerance => {
+            Status::Converged
+        }
+        other => other,
+    };
     Solution {
         coefficients: state.a,
         weights,
@@ -235,6 +255,18 @@ pub fn solve(
         steps,
         history,
     }
+}
+
+/// Whether the gap asked for is reached by scores from the kernels themselves.
+fn confirmed(
+    gram: &Gram,
+    norm: &Norm,
+    problem: &Problem<'_>,
+    a: &[f64],
+    weights: &[f64],
+    limits: &Limits,
+) -> bool {
+    certify(gram, norm, problem, a, weights).relative_gap() <= limits.tolerance
 }
 
 /// Good weights from a quarter of the samples, each counted four times, at a sixteenth of the cost; none where the
@@ -285,7 +317,8 @@ fn scale(problem: &Problem<'_>, state: &smo::Coefficients, history: &[Look]) -> 
         Some(look) => look.primal.abs(),
         None => {
             let bias = crate::certificate::best_bias(problem, &state.scores);
-            crate::certificate::risk(problem, &state.scores, bias)
+            let form = crate::math::dot(&state.a, &state.scores);
+            0.5 * form + crate::certificate::risk(problem, &state.scores, bias)
         }
     }
 }

@@ -196,7 +196,7 @@ fn free_matrix(
 fn quadratic_on_simplex(g: &[f64], h: &[f64], x0: &[f64], total: f64) -> Option<Vec<f64>> {
     let k = g.len();
     let sum: f64 = x0.iter().sum();
-    if !(sum > 0.0) {
+    if sum.is_nan() || sum <= 0.0 {
         return None;
     }
     let mut x: Vec<f64> = x0.iter().map(|v| v * total / sum).collect();

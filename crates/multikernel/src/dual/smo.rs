@@ -204,7 +204,7 @@ impl Working {
         let kernel = self.kernel[i] + self.kernel[j] - 2.0 * kij;
         let room = self.room_up(problem, i).min(self.room_down(problem, j));
         let h = self.step(problem, i, Some(j), slope, kernel, room);
-        if !(h > 0.0) {
+        if h.is_nan() || h <= 0.0 {
             return false;
         }
         let hit = h >= room;
@@ -348,7 +348,9 @@ impl Working {
         };
         let next = self.a[k] + h;
         let past = (h > 0.0 && next >= end) || (h < 0.0 && next <= end);
-        let near = hit && (next - end).abs() <= 4.0 * f64::EPSILON * end.abs().max(self.a[k].abs());
+        let near = hit
+            && end.is_finite()
+            && (next - end).abs() <= 4.0 * f64::EPSILON * end.abs().max(self.a[k].abs());
         self.a[k] = if past || near { end } else { next };
         self.slopes(problem, k);
     }
@@ -412,23 +414,41 @@ fn reach(problem: &Problem<'_>, c: f64, y: f64) -> (f64, f64) {
     }
 }
 
+/// The slope of the dual along a_i upwards and downwards, a bias aside; −∞ and +∞ where a_i cannot go there.
+pub(crate) fn pulls(problem: &Problem<'_>, state: &Coefficients, i: usize) -> (f64, f64) {
+    let (a, c, y) = (state.a[i], problem.costs[i], problem.targets[i]);
+    let (low, high) = reach(problem, c, y);
+    let (left, right) = problem.loss.dual_slopes(a, c, y);
+    let f = state.scores[i];
+    let up = if a < high {
+        right - f
+    } else {
+        f64::NEG_INFINITY
+    };
+    let down = if a > low { left - f } else { f64::INFINITY };
+    (up, down)
+}
+
+/// Where the piece of the dual term of sample i ends, above a or below it.
+pub(crate) fn end_of_piece(problem: &Problem<'_>, a: f64, i: usize, above: bool) -> f64 {
+    let (low, high) = problem.loss.feasible(problem.costs[i], problem.targets[i]);
+    let kink = matches!(problem.loss, crate::loss::Loss::Epsilon(_));
+    match above {
+        true if kink && a < 0.0 => 0.0,
+        true => high,
+        false if kink && a > 0.0 => 0.0,
+        false => low,
+    }
+}
+
 /// The samples worth working on: not those whose bound holds them with a margin.
 fn shrink(problem: &Problem<'_>, state: &Coefficients) -> Vec<u32> {
     let n = state.a.len();
     let bias = best_bias(problem, &state.scores);
     let slopes: Vec<(f64, f64)> = (0..n)
         .map(|i| {
-            let (a, c, y) = (state.a[i], problem.costs[i], problem.targets[i]);
-            let (low, high) = reach(problem, c, y);
-            let (left, right) = problem.loss.dual_slopes(a, c, y);
-            let f = state.scores[i] + bias;
-            let up = if a < high {
-                right - f
-            } else {
-                f64::NEG_INFINITY
-            };
-            let down = if a > low { left - f } else { f64::INFINITY };
-            (up, down)
+            let (up, down) = pulls(problem, state, i);
+            (up - bias, down - bias)
         })
         .collect();
     // The largest violation: whoever is further than that inside its optimality stays there for now.

@@ -149,10 +149,11 @@ impl Budget {
         let threads = rayon::current_num_threads() as u64;
         let working = threads * block_rows(n as usize) as u64 * n * 16;
         let needed = tables + operands + working;
-        // A Gram between new samples and training samples stores nothing and is not bounded here.
+        // A Gram between new samples and training samples must always be possible; what it may store is all that is
+        // bounded.
         if !sides.symmetric {
             return Ok(Budget {
-                left: 0,
+                left: memory,
                 cache_share: 0,
                 spare: 0,
             });
@@ -220,8 +221,12 @@ fn raw_family(
     let n_rows = left.operand.len();
     let source = match left.operand.given() {
         Some(matrix) => Source::Given(matrix.clone()),
-        None if sides.symmetric && budget.take(4 * n_rows as u64 * n_cols as u64) => {
-            Source::Stored(symmetric::statistic(&left.operand, observer)?)
+        None if budget.take(4 * n_rows as u64 * n_cols as u64) => {
+            Source::Stored(if sides.symmetric {
+                symmetric::statistic(&left.operand, observer)?
+            } else {
+                rectangle(&left.operand, &right.operand)
+            })
         }
         None => Source::OnTheFly {
             left: left.operand.clone(),
@@ -234,7 +239,9 @@ fn raw_family(
         },
     };
     let diagonal = match &source {
-        Source::Stored(values) => (0..n_rows).map(|i| values[i * n_cols + i]).collect(),
+        Source::Stored(values) if sides.symmetric => {
+            (0..n_rows).map(|i| values[i * n_cols + i]).collect()
+        }
         Source::Given(matrix) if sides.symmetric => matrix.map_rows(|i, row| row[i]),
         _ => (0..n_rows)
             .filter_map(|i| left.operand.diagonal(i))
@@ -252,6 +259,21 @@ fn raw_family(
         factors: None,
         centring: None,
     })
+}
+
+/// The whole statistic between different samples.
+fn rectangle(left: &Operand, right: &Operand) -> Vec<f32> {
+    let n_cols = right.len();
+    let mut values = vec![0.0; left.len() * n_cols];
+    let block = block_rows(n_cols);
+    values
+        .par_chunks_mut((block * n_cols).max(1))
+        .enumerate()
+        .for_each(|(b, out)| {
+            let rows: Vec<usize> = (b * block..b * block + out.len() / n_cols).collect();
+            left.block(&rows, right, 0..n_cols, out);
+        });
+    values
 }
 
 /// A product or sum of kernels as a family of one.

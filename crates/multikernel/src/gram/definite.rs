@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_spread_negative_direction_is_found_in_a_large_matrix() {
         let n = 1500;
-        let sign = |i: usize| if i % 2 == 0 { 1.0 } else { -1.0 };
+        let sign = |i: usize| if i.is_multiple_of(2) { 1.0 } else { -1.0 };
         let bad = matrix(n, |i, j| {
             f32::from(u8::from(i == j)) * 2.0 - 0.01 * sign(i) * sign(j)
         });

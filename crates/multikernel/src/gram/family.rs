@@ -38,7 +38,7 @@ pub(super) enum Map {
     /// One kernel that is a multiple of the statistic.
     Scaled(f64),
     /// Any number of profiles, tabulated.
-    Table(Basis),
+    Table(Box<Basis>),
 }
 
 /// K̃ = K − r̄ 1ᵀ − 1 r̄'ᵀ + c, member by member (zeros where a member is not centred).
@@ -51,6 +51,9 @@ pub(super) struct Centring {
     /// Mean over all pairs of training samples, per member.
     pub(super) grand: Vec<f64>,
 }
+
+/// Factors of the rows and of the columns.
+pub(super) type Factors = (Arc<Vec<f64>>, Arc<Vec<f64>>);
 
 #[derive(Debug)]
 pub(super) struct Family {
@@ -65,7 +68,7 @@ pub(super) struct Family {
     /// t(x_i, x_i) of the row samples; empty where it is not known.
     pub(super) diagonal: Vec<f32>,
     /// Factors of rows and columns (spherical normalisation of a family of one).
-    pub(super) factors: Option<(Arc<Vec<f64>>, Arc<Vec<f64>>)>,
+    pub(super) factors: Option<Factors>,
     pub(super) centring: Option<Centring>,
 }
 
@@ -74,7 +77,7 @@ impl Map {
     pub(super) fn new(profiles: &[(Profile, f64)], low: f64, high: f64) -> Map {
         match profiles {
             [(Profile::Identity, factor)] => Map::Scaled(*factor),
-            _ => Map::Table(Basis::new(profiles, low, high)),
+            _ => Map::Table(Box::new(Basis::new(profiles, low, high))),
         }
     }
 }
@@ -105,7 +108,7 @@ impl Family {
             profiles: kept.iter().map(|&c| self.profiles[c]).collect(),
             map: match &self.map {
                 Map::Scaled(factor) => Map::Scaled(*factor),
-                Map::Table(basis) => Map::Table(basis.only(&kept)),
+                Map::Table(basis) => Map::Table(Box::new(basis.only(&kept))),
             },
             n_rows: self.n_rows,
             n_cols: self.n_cols,

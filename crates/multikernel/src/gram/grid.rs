@@ -107,15 +107,13 @@ fn lagrange<const D: usize>() -> [[f64; D]; D] {
     std::array::from_fn(|j| {
         let mut c = [0.0; D];
         c[0] = 1.0;
-        let mut degree = 0;
-        for i in (0..D).filter(|&i| i != j) {
+        for (degree, i) in (0..D).filter(|&i| i != j).enumerate() {
             // c ← c·(x − x_i)/(x_j − x_i)
             for k in (0..=degree + 1).rev() {
                 let lower = if k > 0 { c[k - 1] } else { 0.0 };
                 let same = if k <= degree { c[k] } else { 0.0 };
                 c[k] = (lower - x[i] * same) / (x[j] - x[i]);
             }
-            degree += 1;
         }
         c
     })

@@ -472,3 +472,54 @@ fn for_pairs(
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Dense, View, ViewData, Views};
+    use crate::kernel::KernelSpec;
+
+    #[test]
+    fn some_kernels_in_any_order_keep_their_values() {
+        let values = (0..40).map(|k| (k * k % 17) as f32).collect();
+        let views = Views::new(vec![View {
+            name: "x".into(),
+            columns: Vec::new(),
+            data: ViewData::Dense(Dense::new(20, 2, values).unwrap()),
+        }])
+        .unwrap();
+        let specs: Vec<KernelSpec> = [
+            "rbf:width=3|9,normalize=center",
+            "poly:normalize=spherical",
+            "rbf:width=20",
+            "linear",
+        ]
+        .iter()
+        .flat_map(|s| KernelSpec::parse(s).unwrap())
+        .collect();
+        let set = KernelSet::new(&specs, &views, &Options::default(), &()).unwrap();
+        let gram = set.gram();
+        let order = [3, 1, 0, 2];
+        let some = gram.select_kernels(&order);
+        let a: Vec<f64> = (0..20).map(|i| f64::from(i % 3) - 0.5).collect();
+        let (all_forms, forms) = (
+            gram.quadratic_forms(Coefficients::single(&a)),
+            some.quadratic_forms(Coefficients::single(&a)),
+        );
+        let scores = gram.kernel_scores(&[4], &order, Coefficients::single(&a));
+        for (new, &m) in order.iter().enumerate() {
+            assert_eq!(
+                some.kernel(new).matrix(),
+                gram.kernel(m).matrix(),
+                "kernel {m}"
+            );
+            assert_eq!(some.self_values(new), gram.self_values(m));
+            assert!((forms[new] - all_forms[m]).abs() <= 1e-12 * all_forms[m].abs());
+            let expected = gram.kernel(m).product(Coefficients::single(&a))[4];
+            assert!(
+                (scores[new] - expected).abs() < 1e-4 * expected.abs().max(1.0),
+                "kernel {m}"
+            );
+        }
+    }
+}

@@ -186,7 +186,7 @@ impl KernelSet {
     /// The kernels between new samples (rows) and the training samples (columns), with the training statistics.
     /// Rows are computed when asked for.
     pub fn cross(&self, views: &Views) -> Result<Gram> {
-        cross(&self.kernels, &self.columns, views)
+        cross(&self.kernels, &self.columns, views, 0)
     }
 
     /// The training samples.
@@ -245,20 +245,29 @@ impl Reference {
         &self.kernels
     }
 
-    /// The kernels between new samples (rows) and the samples kept (columns). Rows are computed when asked for.
-    pub fn cross(&self, views: &Views) -> Result<Gram> {
-        cross(&self.kernels, &self.columns, views)
+    /// The kernels between new samples (rows) and the samples kept (columns). Statistics are stored within `memory`
+    /// bytes, which pays if the Gram is asked more than once; the others are computed when asked for.
+    pub fn cross(&self, views: &Views, memory: u64) -> Result<Gram> {
+        cross(&self.kernels, &self.columns, views, memory)
+    }
+
+    /// Number of statistics that are not given: what could be stored.
+    pub fn n_statistics(&self) -> usize {
+        self.columns
+            .iter()
+            .filter(|side| side.statistic != Statistic::Given)
+            .count()
     }
 }
 
-fn cross(kernels: &[Kernel], columns: &[Side], views: &Views) -> Result<Gram> {
+fn cross(kernels: &[Kernel], columns: &[Side], views: &Views, memory: u64) -> Result<Gram> {
     let rows = prepare(kernels, views, Some(columns))?;
     let sides = Sides {
         rows: &rows,
         cols: columns,
         symmetric: false,
     };
-    let (gram, _) = build(&mut kernels.to_vec(), sides, 0, false, &())?;
+    let (gram, _) = build(&mut kernels.to_vec(), sides, memory, false, &())?;
     Ok(gram)
 }
 

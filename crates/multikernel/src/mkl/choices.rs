@@ -13,9 +13,67 @@ pub enum Solver {
     Auto,
     /// Alternation of working-set steps and exact weight steps, to a duality gap.
     Exact,
+    /// The wrapper of Kloft et al.: full solves, analytic weights.
+    Wrapper,
+    /// The interleaved chunking of Kloft et al.
+    Interleaved,
     /// The unweighted sum of the kernels: the norm lp:inf, whatever norm is set.
     Sum,
 }
+
+/// What a solver is for.
+#[derive(Debug, Clone, Copy, serde::Serialize)]
+pub struct SolverInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// The problem it solves.
+    pub problem: &'static str,
+    /// Where it comes from.
+    pub paper: &'static str,
+    /// What is known of its result.
+    pub certifies: &'static str,
+    #[serde(skip)]
+    solver: Solver,
+}
+
+/// All solvers.
+pub const SOLVERS: [SolverInfo; 5] = [
+    SolverInfo {
+        name: "auto",
+        problem: "the one that suits the problem, at present always exact",
+        paper: "-",
+        certifies: "relative duality gap",
+        solver: Solver::Auto,
+    },
+    SolverInfo {
+        name: "exact",
+        problem: "½Ω² + CΣℓ of one score per sample: two classes, regression, one-class; more classes by ovr or ovo; every norm and loss",
+        paper: "problem: Kloft, Brefeld, Sonnenburg, Zien, JMLR 12 (2011); working set: Fan, Chen, Lin, JMLR 6 (2005)",
+        certifies: "relative duality gap, recomputed from coefficients and kernels alone",
+        solver: Solver::Exact,
+    },
+    SolverInfo {
+        name: "wrapper",
+        problem: "as exact; made for lp:P with 1 < P < inf, at lp:1 it may stand still",
+        paper: "Kloft, Brefeld, Sonnenburg, Zien, JMLR 12 (2011), Algorithm 1",
+        certifies: "relative duality gap, recomputed from coefficients and kernels alone",
+        solver: Solver::Wrapper,
+    },
+    SolverInfo {
+        name: "interleaved",
+        problem: "as exact; made for lp:P with 1 < P < inf, at lp:1 it may stand still",
+        paper: "Kloft, Brefeld, Sonnenburg, Zien, JMLR 12 (2011), Algorithm 2",
+        certifies: "relative duality gap, recomputed from coefficients and kernels alone",
+        solver: Solver::Interleaved,
+    },
+    SolverInfo {
+        name: "sum",
+        problem: "the unweighted sum of the kernels (lp:inf): no weights are learned",
+        paper: "Cortes, Vapnik, Machine Learning 20 (1995)",
+        certifies: "relative duality gap, recomputed from coefficients and kernels alone",
+        solver: Solver::Sum,
+    },
+];
 
 /// How several classes become problems of two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,11 +118,16 @@ fn unknown(option: &str, text: &str, remedy: &str) -> Error {
 impl FromStr for Solver {
     type Err = Error;
     fn from_str(text: &str) -> Result<Self> {
-        match text {
-            "auto" => Ok(Solver::Auto),
-            "exact" => Ok(Solver::Exact),
-            "sum" => Ok(Solver::Sum),
-            _ => Err(unknown("solver", text, "give auto, exact or sum")),
+        match SOLVERS.iter().find(|info| info.name == text) {
+            Some(info) => Ok(info.solver),
+            None => Err(unknown(
+                "solver",
+                text,
+                &format!(
+                    "the solvers are {}",
+                    SOLVERS.map(|info| info.name).join(", ")
+                ),
+            )),
         }
     }
 }
@@ -74,6 +137,8 @@ impl fmt::Display for Solver {
         f.write_str(match self {
             Solver::Auto => "auto",
             Solver::Exact => "exact",
+            Solver::Wrapper => "wrapper",
+            Solver::Interleaved => "interleaved",
             Solver::Sum => "sum",
         })
     }

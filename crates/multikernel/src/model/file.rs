@@ -3,6 +3,7 @@
 //! A file is never trusted: sizes are checked against its real length before anything is allocated, and everything that
 //! prediction relies on is checked by [`Parts::check`].
 
+use super::arrange::TrainingView;
 use super::{Model, Parts, Scheme};
 use crate::data::{Csr, Dense, Scaling, Task, View, ViewData, Views, replace_file};
 use crate::error::{Error, Result};
@@ -32,6 +33,7 @@ struct Header {
     c: f64,
     bias: bool,
     n_training: usize,
+    training_views: Vec<TrainingView>,
     /// Their vectors stand in tensors.
     kernels: Vec<Kernel>,
     views: Vec<ViewHeader>,
@@ -145,6 +147,7 @@ impl Model {
             c: parts.c,
             bias: parts.bias,
             n_training: parts.n_training,
+            training_views: parts.training_views.clone(),
             kernels,
             views,
             ids: parts.ids.is_some(),
@@ -384,6 +387,7 @@ impl File<'_> {
             weights: self.f64("weights")?,
             columns,
             n_training: header.n_training,
+            training_views: header.training_views,
             ids,
             coefficients: self.f64("coefficients")?,
             views: Views::new(views)?,

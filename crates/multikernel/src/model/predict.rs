@@ -11,6 +11,8 @@ use std::borrow::Cow;
 const BLOCK_BYTES: usize = 32 << 20;
 /// And at most so many rows.
 const BLOCK_ROWS: usize = 8192;
+/// About so many bytes of statistics are stored, where that helps.
+const STORED_BYTES: usize = 64 << 20;
 
 /// Scores of new samples.
 #[derive(Debug, Clone, PartialEq)]
@@ -101,7 +103,14 @@ impl Model {
         let outputs = self.n_problems();
         let together = self.together();
         let n = views.len();
-        let step = block_rows(&used);
+        // Problems with weights of their own ask for every pair again: then statistics are stored, for fewer rows.
+        let (step, memory) = if together.len() > 1 {
+            let per_row = 4 * parts.columns.len() * self.reference.n_statistics();
+            let rows = (STORED_BYTES / per_row.max(1)).clamp(16, BLOCK_ROWS);
+            (block_rows(&used).min(rows), STORED_BYTES as u64)
+        } else {
+            (block_rows(&used), 0)
+        };
         let mut values = Vec::with_capacity(n * outputs);
         for from in (0..n).step_by(step) {
             let rows: Vec<usize> = (from..(from + step).min(n)).collect();
@@ -113,7 +122,10 @@ impl Model {
                 .scaling
                 .apply(Views::new(block)?)
                 .map_err(|e| shifted(e, from))?;
-            let gram = self.reference.cross(&block).map_err(|e| shifted(e, from))?;
+            let gram = self
+                .reference
+                .cross(&block, memory)
+                .map_err(|e| shifted(e, from))?;
             let start = values.len();
             values.extend(rows.iter().flat_map(|_| &parts.biases));
             for group in &together {

@@ -243,6 +243,12 @@ impl NonIsotropic {
         self.scale_to_ellipsoid(&theta, beta);
     }
 
+    /// Scales weights that are not all 0 to the ellipsoid.
+    pub(super) fn normalize(&self, beta: &mut [f64]) {
+        let theta = beta.to_vec();
+        self.scale_to_ellipsoid(&theta, beta);
+    }
+
     fn scale_to_ellipsoid(&self, theta: &[f64], beta: &mut [f64]) {
         let top = largest(theta);
         let relative: Vec<f64> = theta.iter().map(|theta| theta / top).collect();

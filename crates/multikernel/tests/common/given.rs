@@ -3,7 +3,7 @@
 use multikernel::certificate::Problem as Scalar;
 use multikernel::data::{Pairwise, View, ViewData, Views};
 use multikernel::dual::{Limits, Solution, Start, solve};
-use multikernel::gram::{Gram, KernelSet, Options};
+use multikernel::gram::{Gram, Indefinite, KernelSet, Options};
 use multikernel::kernel::KernelSpec;
 use multikernel::norm::Norm;
 use multikernel::observe::Observer;
@@ -12,6 +12,11 @@ use super::conic::{Omega, Problem};
 
 /// The Gram of kernels given row by row; their entries must be exact in f32.
 pub fn gram(kernels: &[Vec<f64>]) -> Gram {
+    gram_as(kernels, Indefinite::Error)
+}
+
+/// The same for kernels that may be indefinite.
+pub fn gram_as(kernels: &[Vec<f64>], indefinite: Indefinite) -> Gram {
     let n = kernels[0].len().isqrt();
     let views = kernels.iter().enumerate().map(|(m, kernel)| {
         let values = kernel.iter().map(|&k| k as f32).collect();
@@ -25,7 +30,11 @@ pub fn gram(kernels: &[Vec<f64>]) -> Gram {
     let specs: Vec<KernelSpec> = (0..kernels.len())
         .flat_map(|m| KernelSpec::parse(&format!("precomputed:from=k{m},normalize=none")).unwrap())
         .collect();
-    let set = KernelSet::new(&specs, &views, &Options::default(), &()).unwrap();
+    let options = Options {
+        indefinite,
+        ..Options::default()
+    };
+    let set = KernelSet::new(&specs, &views, &options, &()).unwrap();
     set.gram().clone()
 }
 

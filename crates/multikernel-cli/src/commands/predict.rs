@@ -1,0 +1,338 @@
+//! `multikernel predict`: what a model says about new samples, as CSV.
+
+use super::train::check_folder;
+use crate::args::{CommonArgs, FileArgs};
+use crate::output::{number, write_whole};
+use crate::session::{Cost, Session};
+use anyhow::{Context, Result};
+use clap::Args;
+use multikernel::data::{Dataset, LabelKind, Labels, Purpose, Task, Views, load};
+use multikernel::metrics::{Truth, measure};
+use multikernel::model::{Predictions, Scores};
+use multikernel::observe::{Observer, Progress};
+use multikernel::{Error, Model};
+use serde::Serialize;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Samples that are predicted and written at a time.
+const BLOCK: usize = 8192;
+
+/// Predict new samples with a model
+///
+/// Writes CSV with the column 'prediction', which holds labels as they were spelled in training; with --scores a column for
+/// each class too; and first a column 'id' where the samples have ids. With labels it also says how many predictions are
+/// right. Views are found by their names, or by their order where the files are named otherwise than in training.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  multikernel predict --model model.mk --features new.csv --out predictions.csv --scores
+  multikernel predict --model model.mk --features test.npz --labels y.npy --out -
+  multikernel predict --model model.mk --gram test_gram.npz --out predictions.csv   # rows new, columns training samples")]
+pub(crate) struct Arguments {
+    /// The model, as 'train' wrote it
+    #[arg(long, value_name = "FILE")]
+    model: PathBuf,
+
+    /// Where the predictions go: a CSV file, or - for stdout (text then goes to stderr)
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+
+    /// Writes the scores of the classes, too
+    #[arg(long)]
+    scores: bool,
+
+    /// Writes probabilities of the classes, which need a model that was calibrated in training
+    #[arg(long)]
+    probabilities: bool,
+
+    #[command(flatten)]
+    files: FileArgs,
+
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+#[derive(Serialize)]
+struct Outcome {
+    out: PathBuf,
+    task: Task,
+    n_samples: usize,
+    metrics: BTreeMap<String, f64>,
+    #[serde(flatten)]
+    cost: Cost,
+    notes: Vec<String>,
+    warnings: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let mut session = arguments.common.start()?;
+    let stdout = arguments.out == Path::new("-");
+    if stdout {
+        if session.output.stdout_is_taken {
+            return Err(Error::input(
+                "out and json",
+                "both are -, but there is one stdout",
+                "write one of them to a file",
+            )
+            .into());
+        }
+        session.output.stdout_is_taken = true;
+    }
+    session.run(|| predict(&session, arguments))
+}
+
+fn predict(session: &Session, arguments: &Arguments) -> Result<()> {
+    let model = Model::load(&arguments.model)?;
+    if arguments.probabilities {
+        return Err(Error::input(
+            arguments.model.display().to_string(),
+            "this model was not calibrated and has no probabilities",
+            "ask for --scores instead",
+        )
+        .into());
+    }
+    let stdout = arguments.out == Path::new("-");
+    if !stdout {
+        check_folder(&arguments.out)?;
+    }
+    let purpose = Purpose::Prediction {
+        references: Some(model.n_training()),
+        kernels: None,
+    };
+    let options = arguments
+        .files
+        .load_options(purpose, session.memory_left())?;
+    let Dataset {
+        views,
+        labels,
+        mut notes,
+    } = load(&options, &session.watcher)?;
+    let (views, arranged) = model.arrange(views)?;
+    notes.extend(arranged);
+    let loaded = session.elapsed();
+
+    // The first block is computed before anything is written, so that views that do not fit leave nothing behind.
+    let mut writer = Writer {
+        model: &model,
+        views: &views,
+        with_scores: arguments.scores,
+        observer: &session.watcher,
+        kept: labels.is_some().then(Vec::new),
+    };
+    let first = writer.block(0)?;
+    let out = &arguments.out;
+    let mut failed = None;
+    let written = if stdout {
+        let mut stdout = BufWriter::new(io::stdout().lock());
+        writer
+            .write(first, &mut stdout, &mut failed)
+            .and_then(|()| stdout.flush())
+    } else {
+        write_whole(out, |file| writer.write(first, file, &mut failed))
+    };
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    if stdout {
+        // No context: a closed pipe must be seen as such.
+        written?;
+    } else {
+        written.with_context(|| out.display().to_string())?;
+    }
+    session.watcher.clear();
+    let metrics = match (labels, writer.kept) {
+        (Some(labels), Some(values)) => measured(&model, &labels, values, &mut notes),
+        _ => BTreeMap::new(),
+    };
+    let outcome = Outcome {
+        out: out.clone(),
+        task: model.task(),
+        n_samples: views.len(),
+        metrics,
+        cost: session.cost(loaded, 0.0),
+        notes,
+        warnings: Vec::new(),
+    };
+    session.output.notes(&outcome.notes)?;
+    session.output.text(&outcome.text())?;
+    session.output.json(&outcome)
+}
+
+/// Predicts and writes, a block at a time.
+struct Writer<'a> {
+    model: &'a Model,
+    views: &'a Views,
+    with_scores: bool,
+    observer: &'a dyn Observer,
+    /// All scores, where they are to be compared with labels.
+    kept: Option<Vec<f64>>,
+}
+
+impl Writer<'_> {
+    /// Scores of the samples from `start` on.
+    fn block(&self, start: usize) -> multikernel::Result<Scores> {
+        let n = self.views.len();
+        let progress = Progress::Work {
+            stage: "predicting",
+            done: start as u64,
+            total: n as u64,
+        };
+        if self.observer.progress(&progress).is_break() {
+            return Err(Error::Stopped);
+        }
+        let rows: Vec<usize> = (start..(start + BLOCK).min(n)).collect();
+        if rows.len() == n {
+            return self.model.scores(self.views);
+        }
+        self.model.scores(&self.views.select(&rows)?)
+    }
+
+    /// Errors of the library go to `failed`; an error of any kind leaves no file.
+    fn write(
+        &mut self,
+        first: Scores,
+        out: &mut dyn Write,
+        failed: &mut Option<Error>,
+    ) -> io::Result<()> {
+        self.header(&first, out)?;
+        let n = self.views.len();
+        let mut scores = first;
+        let mut start = 0;
+        loop {
+            self.rows(start, &scores, out)?;
+            start += scores.len();
+            if let Some(kept) = &mut self.kept {
+                kept.append(&mut scores.values);
+            }
+            if start >= n || scores.names.is_empty() {
+                return Ok(());
+            }
+            scores = match self.block(start) {
+                Ok(scores) => scores,
+                Err(error) => {
+                    *failed = Some(error);
+                    return Err(io::Error::other("prediction failed"));
+                }
+            };
+        }
+    }
+
+    fn header(&self, scores: &Scores, out: &mut dyn Write) -> io::Result<()> {
+        if self.views.ids().is_some() {
+            out.write_all(b"id,")?;
+        }
+        out.write_all(b"prediction")?;
+        for name in scores.names.iter().filter(|_| self.with_scores) {
+            match self.model.task() {
+                Task::Classify => write!(out, ",{}", field(&format!("score_{name}")))?,
+                Task::Regress | Task::OneClass => write!(out, ",{}", field(name))?,
+            }
+        }
+        out.write_all(b"\n")
+    }
+
+    fn rows(&self, start: usize, scores: &Scores, out: &mut dyn Write) -> io::Result<()> {
+        let predictions: Predictions = self.model.predictions(scores);
+        for i in 0..scores.len() {
+            if let Some(ids) = self.views.ids() {
+                write!(out, "{},", field(&ids[start + i]))?;
+            }
+            write!(out, "{}", field(&predictions.text(i)))?;
+            for score in scores.row(i).iter().filter(|_| self.with_scores) {
+                write!(out, ",{score}")?;
+            }
+            out.write_all(b"\n")?;
+        }
+        Ok(())
+    }
+}
+
+/// A field of a CSV line, in quotes where it must be.
+fn field(text: &str) -> Cow<'_, str> {
+    if text.contains([',', '"', '\n', '\r']) {
+        Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// How good the predictions are.
+fn measured(
+    model: &Model,
+    labels: &Labels,
+    values: Vec<f64>,
+    notes: &mut Vec<String>,
+) -> BTreeMap<String, f64> {
+    let names = match (model.task(), model.classes()) {
+        (Task::Classify, [_, second]) => vec![second.clone()],
+        (Task::Classify, classes) => classes.to_vec(),
+        (Task::Regress | Task::OneClass, _) => vec!["score".into()],
+    };
+    let scores = Scores { names, values };
+    let predictions = model.predictions(&scores);
+    match model.task() {
+        Task::Classify => {
+            let truth = labels.class_index(model.classes());
+            let unknown = truth.iter().filter(|c| c.is_none()).count();
+            if unknown > 0 {
+                notes.push(format!(
+                    "{unknown} of {} labels are classes that the model does not know, and count as wrong",
+                    truth.len()
+                ));
+            }
+            measure(&predictions, &scores, Truth::Classes(&truth))
+        }
+        Task::Regress if labels.kind() == LabelKind::Text => {
+            notes
+                .push("the labels are no numbers and are not compared with the predictions".into());
+            BTreeMap::new()
+        }
+        Task::Regress => {
+            let truth: Vec<f64> = (0..labels.len()).filter_map(|i| labels.number(i)).collect();
+            measure(&predictions, &scores, Truth::Real(&truth))
+        }
+        Task::OneClass => measure(&predictions, &scores, Truth::None),
+    }
+}
+
+impl Outcome {
+    fn text(&self) -> String {
+        let mut out = String::new();
+        let shown = [
+            ("accuracy", "accuracy"),
+            ("balanced_accuracy", "balanced accuracy"),
+            ("auc", "AUC"),
+            ("r2", "R²"),
+            ("mae", "mean absolute error"),
+            ("accepted", "accepted"),
+        ];
+        for (key, name) in shown {
+            if let Some(value) = self.metrics.get(key) {
+                out.push_str(&format!("{name} {}\n", number(*value)));
+            }
+        }
+        let to = match self.out == Path::new("-") {
+            true => String::new(),
+            false => format!(" in {}", self.out.display()),
+        };
+        out.push_str(&format!(
+            "{} predictions{to} ({:.2} s)\n",
+            self.n_samples, self.cost.seconds.total
+        ));
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_quoted_where_they_must_be() {
+        assert_eq!(field("plain text"), "plain text");
+        assert_eq!(field("a,b"), "\"a,b\"");
+        assert_eq!(field("say \"no\""), "\"say \"\"no\"\"\"");
+    }
+}

@@ -1,0 +1,30 @@
+//! `multikernel solvers`: what there is to solve with.
+
+use crate::output::Output;
+use anyhow::Result;
+use clap::Args;
+use multikernel::mkl::SOLVERS;
+use std::path::{Path, PathBuf};
+
+/// List the solvers: the problem each solves, its paper, what it certifies
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Writes the list as JSON to a file, or to stdout with -; text then goes to stderr
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let output = Output {
+        quiet: false,
+        stdout_is_taken: arguments.json.as_deref() == Some(Path::new("-")),
+        json: arguments.json.clone(),
+    };
+    for info in SOLVERS {
+        output.text(&format!(
+            "{}\n  problem    {}\n  paper      {}\n  certifies  {}\n",
+            info.name, info.problem, info.paper, info.certifies
+        ))?;
+    }
+    output.json(&SOLVERS)
+}

@@ -1,0 +1,245 @@
+//! `multikernel train`: learns a predictor and a weight for every kernel, and writes the model.
+
+use super::Ending;
+use crate::args::{CommonArgs, DataArgs, KernelArgs, parse_number};
+use crate::session::{self, Session};
+use crate::training::Job;
+use anyhow::Result;
+use clap::Args;
+use multikernel::data::{LoadOptions, Targets, ViewData, load, load_numbers};
+use multikernel::dual::Status;
+use multikernel::norm::NormSpec;
+use multikernel::{Error, Mkl};
+use std::path::{Path, PathBuf};
+
+/// Learn a predictor and a weight for every kernel, and write the model
+///
+/// Says how far the result is from the optimum (the relative duality gap), what it reaches in training and on samples
+/// held out, and what two simpler ways reach: the unweighted sum of the kernels and the best kernel alone. Ctrl-C ends
+/// the training and keeps the best model so far.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  multikernel train --features table.csv --label-column class --scale standard --holdout 0.2 --model model.mk
+  multikernel train --features views.npz --labels y.npy --kernel 'rbf:width=mean*0.5|mean|mean*2' --norm lp:1 \\
+      --C 10 --model model.mk
+  multikernel train --gram gram.npz --labels y.txt --class-weight balanced --tol 1e-5 --model model.mk --json -")]
+pub(crate) struct Arguments {
+    /// Where the model goes
+    #[arg(long, value_name = "FILE")]
+    model: PathBuf,
+
+    #[command(flatten)]
+    data: DataArgs,
+
+    #[command(flatten)]
+    kernels: KernelArgs,
+
+    #[command(flatten)]
+    options: Options,
+
+    #[command(flatten)]
+    common: CommonArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Training")]
+struct Options {
+    /// How kernels share: lp:P on the kernel weights (1 to inf, fractions like 4/3), block:R on the group norms (or
+    /// block:auto), mixed over groups, elastic:MU, or noniso:FILE.npy
+    #[arg(long, default_value = "lp:4/3")]
+    norm: String,
+
+    /// Prices the size of the kernel weights by this μ instead of bounding it
+    #[arg(long, value_name = "MU", allow_negative_numbers = true)]
+    tikhonov: Option<String>,
+
+    /// The algorithm; the command 'solvers' lists them
+    #[arg(long, default_value = "auto")]
+    solver: String,
+
+    /// Several classes as problems of two: ovr (each against the others) or ovo (each pair) [default: ovr]
+    #[arg(long, value_name = "WAY")]
+    multiclass: Option<String>,
+
+    /// hinge, squared-hinge, logistic, squared; for regression epsilon:EPS, squared, huber:DELTA [default: hinge;
+    /// epsilon:0.1]
+    #[arg(long)]
+    loss: Option<String>,
+
+    /// Price of the loss: ½Ω² + CΣℓ [default: 1]
+    #[arg(long = "C", value_name = "C", allow_negative_numbers = true)]
+    c: Option<String>,
+
+    /// Instead of C: 1/(C·N) for N training samples
+    #[arg(long, value_name = "L", allow_negative_numbers = true)]
+    lambda: Option<String>,
+
+    /// Weights of the classes: balanced, or a=2,b=1
+    #[arg(long, value_name = "WEIGHTS")]
+    class_weight: Option<String>,
+
+    /// A file with a weight for each sample: .npy, F.npz:name, .csv or text with one number per line
+    #[arg(long, value_name = "FILE")]
+    sample_weight: Option<String>,
+
+    /// auto (on, except for one-class), on or off
+    #[arg(long, default_value = "auto")]
+    bias: String,
+
+    /// Relative duality gap to reach
+    #[arg(long, default_value = "1e-3", allow_negative_numbers = true)]
+    tol: String,
+
+    /// Ends the training after so many seconds; the model is the best so far
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    max_seconds: Option<String>,
+
+    /// Holds out this share of the samples (of every class), to see what the model is worth
+    #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
+    holdout: Option<String>,
+
+    /// Does not train the unweighted sum and the best single kernel for comparison
+    #[arg(long)]
+    no_baselines: bool,
+
+    /// Exit status 3 if the gap was not reached
+    #[arg(long)]
+    strict: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Result<Ending> {
+    let session = arguments.common.start()?;
+    session.run(|| train(&session, arguments))
+}
+
+fn train(session: &Session, arguments: &Arguments) -> Result<Ending> {
+    let options = &arguments.options;
+    // All words are looked at before the data, which may take long to read.
+    let lambda = match (&options.c, &options.lambda) {
+        (Some(_), Some(_)) => {
+            return Err(Error::input(
+                "C and lambda",
+                "both are given, but lambda is 1/(C·N)",
+                "give one of them",
+            )
+            .into());
+        }
+        (_, Some(lambda)) => Some(parse_number("lambda", lambda)?),
+        (_, None) => None,
+    };
+    let holdout = optional("holdout", options.holdout.as_deref())?;
+    let mut mkl = options.mkl()?;
+    check_folder(&arguments.model)?;
+    let scale = arguments.data.scale_options()?;
+    let indefinite = arguments.data.indefinite()?;
+    arguments.data.task()?;
+    if let NormSpec::NonIsotropic(file) = &mkl.norm {
+        mkl.matrix = matrix(session, file)?;
+    }
+    if let Some(file) = &options.sample_weight {
+        let weights = load_numbers(file, Some(session.memory_left()), &session.watcher)?;
+        mkl.sample_weight = Some(weights);
+    }
+
+    let dataset = session.read(&arguments.data)?;
+    let mut notes = dataset.notes;
+    let task = session::task(&arguments.data, dataset.labels.as_ref(), &mut notes)?;
+    let targets = Targets::new(dataset.labels.as_ref(), task, dataset.views.len())?;
+    let job = Job {
+        views: dataset.views,
+        targets,
+        kernels: &arguments.kernels,
+        scale,
+        indefinite,
+        mkl,
+        lambda,
+        holdout,
+        baselines: !options.no_baselines,
+        notes,
+    };
+    let mut trained = job.run(session)?;
+    trained.keep_result()?;
+    trained.model.save(&arguments.model)?;
+    trained.account(session);
+    let output = &session.output;
+    output.notes(&trained.notes)?;
+    output.text(&trained.text())?;
+    output.text(&format!("model written to {}\n", arguments.model.display()))?;
+    output.warnings(&trained.result.warnings)?;
+    output.json(&trained.result)?;
+    Ok(match trained.status {
+        Status::Converged => Ending::Done,
+        _ if options.strict => Ending::NotConverged,
+        _ => Ending::Done,
+    })
+}
+
+impl Options {
+    /// What these words say; the matrix of a norm and weights of samples stand in files and are filled in later.
+    fn mkl(&self) -> multikernel::Result<Mkl> {
+        let mut mkl = Mkl {
+            norm: self.norm.parse()?,
+            tikhonov: optional("tikhonov", self.tikhonov.as_deref())?,
+            solver: self.solver.parse()?,
+            bias: self.bias.parse()?,
+            tolerance: parse_number("tol", &self.tol)?,
+            max_seconds: optional("max-seconds", self.max_seconds.as_deref())?,
+            ..Mkl::default()
+        };
+        if let Some(c) = &self.c {
+            mkl.c = parse_number("C", c)?;
+        }
+        if let Some(multiclass) = &self.multiclass {
+            mkl.multiclass = multiclass.parse()?;
+        }
+        if let Some(loss) = &self.loss {
+            mkl.loss = Some(loss.parse()?);
+        }
+        if let Some(weights) = &self.class_weight {
+            mkl.class_weight = weights.parse()?;
+        }
+        Ok(mkl)
+    }
+}
+
+fn optional(option: &str, text: Option<&str>) -> multikernel::Result<Option<f64>> {
+    text.map(|text| parse_number(option, text)).transpose()
+}
+
+/// A folder that does not exist is better said before the work than after it.
+pub(super) fn check_folder(file: &Path) -> multikernel::Result<()> {
+    let folder = file.parent().filter(|p| !p.as_os_str().is_empty());
+    match folder {
+        Some(folder) if !folder.is_dir() => Err(Error::input(
+            file.display().to_string(),
+            format!("there is no folder {}", folder.display()),
+            "make it, or write elsewhere",
+        )),
+        _ if file.is_dir() => Err(Error::input(
+            file.display().to_string(),
+            "this is a folder",
+            "give the name of a file",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The matrix E of a non-isotropic norm.
+fn matrix(session: &Session, file: &Path) -> Result<Vec<f64>> {
+    let options = LoadOptions {
+        features: vec![file.display().to_string()],
+        memory: Some(session.memory_left()),
+        ..LoadOptions::default()
+    };
+    let views = load(&options, &session.watcher)?.views;
+    let data = views.iter().next().map(|view| &view.data);
+    match (data, views.iter().count()) {
+        (Some(ViewData::Dense(x)), 1) => Ok(x.values().iter().map(|&v| f64::from(v)).collect()),
+        _ => Err(Error::input(
+            file.display().to_string(),
+            "this is not one matrix of numbers",
+            "give a .npy file of shape (kernels, kernels)",
+        )
+        .into()),
+    }
+}
