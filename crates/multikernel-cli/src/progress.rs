@@ -13,6 +13,8 @@ use std::time::{Duration, Instant};
 
 /// Work shorter than this shows no bar.
 const PATIENCE: Duration = Duration::from_millis(300);
+/// The stage of rounds that belong to no other.
+const TRAINING: &str = "training";
 /// A line without an end in sight shows that it is alive so often.
 const TICK: Duration = Duration::from_millis(200);
 
@@ -65,10 +67,12 @@ impl Watcher {
     fn round(&self, round: usize, gap: f64) {
         let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
         if stage.name.is_empty() {
-            stage.name = "training".into();
+            stage.name = TRAINING.into();
             stage.since = Instant::now();
         }
-        if stage.bar.is_none() && stage.since.elapsed() >= PATIENCE {
+        // Rounds of a stage that knows its end belong to its bar.
+        let own_line = stage.name == TRAINING && stage.since.elapsed() >= PATIENCE;
+        if stage.bar.is_none() && own_line {
             let line = ProgressBar::new_spinner();
             line.enable_steady_tick(TICK);
             stage.bar = Some(line);
