@@ -66,6 +66,7 @@ pub mod mkl;
 pub mod model;
 pub mod norm;
 pub mod observe;
+mod pages;
 pub mod random;
 pub mod result;
 

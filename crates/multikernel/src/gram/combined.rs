@@ -3,7 +3,9 @@
 use super::family::{CACHED_ROWS, Family, Map};
 use super::grid::Table;
 use super::{Coefficients, Gram};
-use crate::math::dot;
+use crate::kernel::Profile;
+use crate::math::{dot, exponentials};
+use crate::pages::zeros;
 use rayon::prelude::*;
 
 /// Columns summed in f64 at a time: a tile stays in the first cache.
@@ -26,6 +28,33 @@ pub struct Combined<'g> {
     /// Centring: subtracted from row i and from column j, and added everywhere. Numbered as the families number.
     shifts: Option<(Vec<f64>, Vec<f64>, f64)>,
     error_bound: f64,
+    lone: Option<Lone<'g>>,
+}
+
+/// A combination of one exponential kernel only, β·exp(−rate·t): where values are rounded to f32 anyway, they are
+/// computed faster than looked up, and as exactly as f32 holds them.
+#[derive(Debug)]
+struct Lone<'g> {
+    family: &'g Family,
+    rate: f32,
+    factor: f32,
+}
+
+impl<'g> Lone<'g> {
+    fn of(family: &'g Family, beta: &[f64]) -> Option<Self> {
+        let mut members = (0..beta.len()).filter(|&c| beta[c] != 0.0);
+        let (Some(c), None) = (members.next(), members.next()) else {
+            return None;
+        };
+        match family.profiles[c] {
+            (Profile::Exp { width }, factor) if family.factors.is_none() => Some(Lone {
+                family,
+                rate: width.recip() as f32,
+                factor: (beta[c] * factor) as f32,
+            }),
+            _ => None,
+        }
+    }
 }
 
 impl<'g> Combined<'g> {
@@ -34,11 +63,13 @@ impl<'g> Combined<'g> {
         let mut parts = Vec::new();
         let mut error_bound = 0.0;
         let mut shifts: Option<(Vec<f64>, Vec<f64>, f64)> = None;
+        let mut lone = None;
         for family in gram.families.iter() {
             let beta: Vec<f64> = family.members.iter().map(|&m| beta[m]).collect();
             if beta.iter().all(|&b| b == 0.0) {
                 continue;
             }
+            lone = Lone::of(family, &beta);
             parts.push(match &family.map {
                 Map::Scaled(factor) => Part::Scaled(family, beta[0] * factor),
                 Map::Table(basis) => {
@@ -75,11 +106,15 @@ impl<'g> Combined<'g> {
                 }
             }
         }
+        if parts.len() > 1 || shifts.is_some() {
+            lone = None;
+        }
         Combined {
             gram,
             parts,
             shifts,
             error_bound,
+            lone,
         }
     }
 
@@ -109,7 +144,7 @@ impl<'g> Combined<'g> {
     /// The whole combined matrix, row after row.
     pub fn matrix(&self) -> Vec<f32> {
         let rows: Vec<usize> = (0..self.gram.n_rows()).collect();
-        let mut out = vec![0.0; rows.len() * self.gram.n_cols()];
+        let mut out = zeros(rows.len() * self.gram.n_cols());
         self.rows(&rows, &mut out);
         out
     }
@@ -238,6 +273,19 @@ impl View<'_> {
     fn rows_here(&self, rows: &[usize], out: &mut [f32]) {
         let n = self.gram.n_cols();
         let samples: Vec<usize> = rows.iter().map(|&i| self.gram.rows.get(i)).collect();
+        if let Some(lone) = &self.of.lone {
+            lone.family.for_rows(&samples, |r, t| {
+                let out = &mut out[r * n..(r + 1) * n];
+                match &self.gram.cols {
+                    super::Index::All(_) => out.copy_from_slice(t),
+                    super::Index::Some(cols) => {
+                        out.iter_mut().zip(&**cols).for_each(|(o, &j)| *o = t[j]);
+                    }
+                }
+                exponentials(out, lone.rate, lone.factor);
+            });
+            return;
+        }
         // One part needs no sum over parts: straight into the result.
         if let ([part], None) = (&self.of.parts[..], &self.of.shifts) {
             part.family().for_rows(&samples, |r, t| {

@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::kernel::statistic::Operand;
 use crate::observe::{Observer, Progress};
+use crate::pages::zeros;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -12,7 +13,7 @@ const BLOCK: usize = 256;
 /// t(x_i, x_j) for all pairs of samples of an operand, row after row.
 pub(super) fn statistic(x: &Operand, observer: &dyn Observer) -> Result<Vec<f32>> {
     let n = x.len();
-    let mut values = vec![0.0; n * n];
+    let mut values = zeros(n * n);
     let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let total = (n as u64 * (n as u64 + 1)) / 2;
     // The longest block rows first, so that the threads end together.
@@ -65,19 +66,45 @@ fn mirror(values: &mut [f32], n: usize) {
                 row[start + i] = lower[start + j];
             }
         }
-        // Right of it: 16 rows at a time read whole cache lines of the columns below.
+        // Right of it: as many rows at a time as a cache line of the columns below holds values.
         block
-            .par_chunks_mut(16 * n)
+            .par_chunks_mut(LINE * n)
             .enumerate()
-            .for_each(|(g, rows)| {
-                let first = start + 16 * g;
-                let width = rows.len() / n;
-                for (j, below) in below.chunks(n).enumerate() {
-                    for (k, v) in below[first..first + width].iter().enumerate() {
-                        rows[k * n + end + j] = *v;
-                    }
+            .for_each(|(g, rows)| copy_columns(below, start + LINE * g, rows, end, n));
+    }
+}
+
+/// Values of a cache line.
+const LINE: usize = 16;
+/// Rows of a tile that is turned in registers.
+const TURNED: usize = 8;
+
+/// Columns `first..` of `from` become the ends, from column `end` on, of `rows`. All rows have n values.
+#[multiversion::multiversion(targets("x86_64+avx2", "x86_64+avx512f+avx512vl"))]
+fn copy_columns(from: &[f32], first: usize, rows: &mut [f32], end: usize, n: usize) {
+    let width = rows.len() / n;
+    let mut j = end;
+    let mut from = from;
+    if width == LINE {
+        while let Some((eight, rest)) = from.split_at_checked(TURNED * n) {
+            let mut turned = [[0.0f32; TURNED]; LINE];
+            for (r, row) in eight.chunks_exact(n).enumerate() {
+                for (c, v) in row[first..first + LINE].iter().enumerate() {
+                    turned[c][r] = *v;
                 }
-            });
+            }
+            for (row, turned) in rows.chunks_exact_mut(n).zip(&turned) {
+                row[j..j + TURNED].copy_from_slice(turned);
+            }
+            j += TURNED;
+            from = rest;
+        }
+    }
+    for row in from.chunks_exact(n) {
+        for (c, v) in row[first..first + width].iter().enumerate() {
+            rows[c * n + j] = *v;
+        }
+        j += 1;
     }
 }
 
