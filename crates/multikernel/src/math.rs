@@ -136,57 +136,9 @@ pub(crate) fn solve_upper(factor: &[f64], b: &mut [f64]) {
     }
 }
 
-/// Replaces every t by factor·exp(−rate·t); exactly `factor` at t = 0.
-#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
-pub(crate) fn exponentials(values: &mut [f32], rate: f32, factor: f32) {
-    for t in values {
-        *t = factor * exp(-rate * *t);
-    }
-}
-
-/// exp(x) within 2e-7 of its value, in a form that vectorises: x = k·ln 2 + r, exp(x) = 2ᵏ·exp(r). What would be
-/// smaller than a normal number is 0.
-#[inline(always)]
-fn exp(x: f32) -> f32 {
-    /// Adding it rounds to a whole number, which then stands in the lowest bits; subtracting it gives that number.
-    const ROUND: f32 = 12_582_912.0;
-    /// ln 2 in two parts; the products of the first with whole numbers up to 256 are exact.
-    const LN2_HIGH: f32 = 0.693_359_4;
-    const LN2_LOW: f32 = -2.121_944_4e-4;
-    const SMALLEST: f32 = -87.3;
-    const LARGEST: f32 = 88.3;
-    let inside = x.clamp(SMALLEST, LARGEST);
-    let shifted = inside * std::f32::consts::LOG2_E + ROUND;
-    let k = shifted - ROUND;
-    let r = (inside - k * LN2_HIGH) - k * LN2_LOW;
-    let tail = 1.0 / 24.0 + r * (1.0 / 120.0 + r * (1.0 / 720.0 + r * (1.0 / 5040.0)));
-    let value = 1.0 + (r + r * r * (0.5 + r * (1.0 / 6.0 + r * tail)));
-    let power = f32::from_bits(shifted.to_bits().wrapping_add(127) << 23);
-    if x < SMALLEST { 0.0 } else { value * power }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn exponentials_are_as_exact_as_f32() {
-        let steps = 200_000;
-        let mut t: Vec<f32> = (0..=steps)
-            .map(|i| i as f32 * (87.2 / steps as f32))
-            .collect();
-        let exact: Vec<f64> = t.iter().map(|&t| (-f64::from(t)).exp()).collect();
-        exponentials(&mut t, 1.0, 1.0);
-        for (found, exact) in t.iter().zip(&exact) {
-            let error = (f64::from(*found) - exact).abs() / exact;
-            assert!(error < 2e-7, "{found} {exact} {error}");
-        }
-        let mut ends = [0.0, -0.0, 1e-30, 1e4, f32::MAX, -3.0, -1e9];
-        exponentials(&mut ends, 2.0, 0.5);
-        assert_eq!(ends[..5], [0.5, 0.5, 0.5, 0.0, 0.0]);
-        assert!((f64::from(ends[5]) - 0.5 * 6f64.exp()).abs() < 1e-4);
-        assert!(ends[6].is_finite());
-    }
 
     #[test]
     fn agrees_with_the_definition_for_awkward_shapes() {

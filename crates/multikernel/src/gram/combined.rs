@@ -3,8 +3,7 @@
 use super::family::{CACHED_ROWS, Family, Map};
 use super::grid::Table;
 use super::{Coefficients, Gram};
-use crate::kernel::Profile;
-use crate::math::{dot, exponentials};
+use crate::math::dot;
 use crate::pages::zeros;
 use rayon::prelude::*;
 
@@ -28,33 +27,7 @@ pub struct Combined<'g> {
     /// Centring: subtracted from row i and from column j, and added everywhere. Numbered as the families number.
     shifts: Option<(Vec<f64>, Vec<f64>, f64)>,
     error_bound: f64,
-    lone: Option<Lone<'g>>,
-}
-
-/// A combination of one exponential kernel only, β·exp(−rate·t): where values are rounded to f32 anyway, they are
-/// computed faster than looked up, and as exactly as f32 holds them.
-#[derive(Debug)]
-struct Lone<'g> {
-    family: &'g Family,
-    rate: f32,
-    factor: f32,
-}
-
-impl<'g> Lone<'g> {
-    fn of(family: &'g Family, beta: &[f64]) -> Option<Self> {
-        let mut members = (0..beta.len()).filter(|&c| beta[c] != 0.0);
-        let (Some(c), None) = (members.next(), members.next()) else {
-            return None;
-        };
-        match family.profiles[c] {
-            (Profile::Exp { width }, factor) if family.factors.is_none() => Some(Lone {
-                family,
-                rate: width.recip() as f32,
-                factor: (beta[c] * factor) as f32,
-            }),
-            _ => None,
-        }
-    }
+    rows_error_bound: f64,
 }
 
 impl<'g> Combined<'g> {
@@ -62,14 +35,13 @@ impl<'g> Combined<'g> {
         assert_eq!(beta.len(), gram.n_kernels, "one weight per kernel");
         let mut parts = Vec::new();
         let mut error_bound = 0.0;
+        let mut rows_error_bound = 0.0;
         let mut shifts: Option<(Vec<f64>, Vec<f64>, f64)> = None;
-        let mut lone = None;
         for family in gram.families.iter() {
             let beta: Vec<f64> = family.members.iter().map(|&m| beta[m]).collect();
             if beta.iter().all(|&b| b == 0.0) {
                 continue;
             }
-            lone = Lone::of(family, &beta);
             parts.push(match &family.map {
                 Map::Scaled(factor) => Part::Scaled(family, beta[0] * factor),
                 Map::Table(basis) => {
@@ -77,12 +49,10 @@ impl<'g> Combined<'g> {
                         let largest = |f: &[f64]| f.iter().fold(0.0f64, |m, &v| m.max(v));
                         largest(rows) * largest(cols)
                     });
-                    error_bound += worst
-                        * beta
-                            .iter()
-                            .zip(basis.bounds())
-                            .map(|(b, e)| b.abs() * e.0)
-                            .sum::<f64>();
+                    for (b, bound) in beta.iter().zip(basis.bounds()) {
+                        error_bound += worst * b.abs() * bound.0;
+                        rows_error_bound += worst * b.abs() * bound.2;
+                    }
                     Part::Table(family, basis.combine(&beta))
                 }
             });
@@ -106,21 +76,24 @@ impl<'g> Combined<'g> {
                 }
             }
         }
-        if parts.len() > 1 || shifts.is_some() {
-            lone = None;
-        }
         Combined {
             gram,
             parts,
             shifts,
             error_bound,
-            lone,
+            rows_error_bound,
         }
     }
 
-    /// How far a value may be from Σ β_m φ_m(t) of the stored statistic, before it is rounded to f32.
+    /// How far a value may be from Σ β_m φ_m(t) of the stored statistic in products, diagonals and sums, which are in f64.
     pub fn error_bound(&self) -> f64 {
         self.error_bound
+    }
+
+    /// How far a value of [`Combined::rows`] may be from Σ β_m φ_m(t) of the stored statistic, in exact arithmetic, beside its
+    /// own rounding to f32: rows of a family may be computed in f32.
+    pub fn rows_error_bound(&self) -> f64 {
+        self.rows_error_bound
     }
 
     /// Combined rows, row after row into `out`. Many rows are spread over the threads, a few are not.
@@ -273,23 +246,16 @@ impl View<'_> {
     fn rows_here(&self, rows: &[usize], out: &mut [f32]) {
         let n = self.gram.n_cols();
         let samples: Vec<usize> = rows.iter().map(|&i| self.gram.rows.get(i)).collect();
-        if let Some(lone) = &self.of.lone {
-            lone.family.for_rows(&samples, |r, t| {
-                let out = &mut out[r * n..(r + 1) * n];
-                match &self.gram.cols {
-                    super::Index::All(_) => out.copy_from_slice(t),
-                    super::Index::Some(cols) => {
-                        out.iter_mut().zip(&**cols).for_each(|(o, &j)| *o = t[j]);
-                    }
-                }
-                exponentials(out, lone.rate, lone.factor);
-            });
-            return;
-        }
         // One part needs no sum over parts: straight into the result.
         if let ([part], None) = (&self.of.parts[..], &self.of.shifts) {
+            let plain =
+                part.family().factors.is_none() && matches!(self.gram.cols, super::Index::All(_));
             part.family().for_rows(&samples, |r, t| {
                 let out = &mut out[r * n..(r + 1) * n];
+                if let (true, Part::Table(_, table)) = (plain, part) {
+                    table.look_up(t, out);
+                    return;
+                }
                 let mut sums = [0.0f64; TILE];
                 for (tile, out) in out.chunks_mut(TILE).enumerate() {
                     let sums = &mut sums[..out.len()];

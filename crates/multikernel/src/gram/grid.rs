@@ -19,6 +19,7 @@
 //! Cost. (a) about 20 operations per pair, (b) about 30; set-up (nodes × M) evaluations of φ; nodes is 64 per
 //! octave of the statistic's range.
 
+use super::lookup::{self, FastTable};
 use crate::kernel::Profile;
 use crate::math::dot;
 use rayon::prelude::*;
@@ -65,8 +66,9 @@ impl Grid {
     }
 
     fn new(shift: f64, u0: f64, u1: f64) -> Grid {
-        let base = u0.to_bits() >> (FRACTION_BITS - CELL_BITS);
-        let last = u1.to_bits() >> (FRACTION_BITS - CELL_BITS);
+        // A cell more on either side: u rounded to f32 may fall just outside.
+        let base = (u0.to_bits() >> (FRACTION_BITS - CELL_BITS)) - 1;
+        let last = (u1.to_bits() >> (FRACTION_BITS - CELL_BITS)) + 1;
         Grid {
             shift,
             base,
@@ -126,8 +128,9 @@ pub(super) struct Basis {
     kernels: usize,
     /// φ_m at every node, node after node.
     values: Vec<f64>,
-    /// Per kernel: bounds of the error of a looked-up value and of a value under the histogram.
-    bounds: Vec<(f64, f64)>,
+    /// Per kernel: bounds of the error of a looked-up value, of a value under the histogram, and of a row looked up
+    /// in f32.
+    bounds: Vec<(f64, f64, f64)>,
     lagrange: [[f64; NODES]; NODES],
 }
 
@@ -164,7 +167,7 @@ impl Basis {
         let bounds = profiles
             .par_iter()
             .map(|(profile, factor)| {
-                let mut worst = (0.0f64, 0.0f64);
+                let mut worst = (0.0f64, 0.0f64, 0.0f64);
                 for c in 0..grid.cells {
                     let (u0, u1) = (grid.start(c), grid.start(c + 1));
                     let width = u1 - u0;
@@ -184,8 +187,15 @@ impl Basis {
                             + ROUND * profile.value(lo).abs().max(profile.value(hi).abs()));
                     worst.0 = worst.0.max(cubic + round);
                     worst.1 = worst.1.max(seventh + round);
+                    let size = u1 * profile.derivative_bound(1, lo, hi)
+                        + profile.value(lo).abs().max(profile.value(hi).abs());
+                    worst.2 = worst.2.max(cubic + lookup::ROUND_OFF * size);
                 }
-                (worst.0 * factor.abs(), worst.1 * factor.abs())
+                (
+                    worst.0 * factor.abs(),
+                    worst.1 * factor.abs(),
+                    worst.2 * factor.abs(),
+                )
             })
             .collect();
         Basis {
@@ -218,7 +228,7 @@ impl Basis {
             row.iter_mut().zip(factors).for_each(|(v, f)| *v *= f);
         }
         for (bound, f) in self.bounds.iter_mut().zip(factors) {
-            *bound = (bound.0 * f.abs(), bound.1 * f.abs());
+            *bound = (bound.0 * f.abs(), bound.1 * f.abs(), bound.2 * f.abs());
         }
     }
 
@@ -237,8 +247,9 @@ impl Basis {
         }
     }
 
-    /// Per kernel: how far a looked-up value (as f64) and a value under the histogram may be off.
-    pub(super) fn bounds(&self) -> &[(f64, f64)] {
+    /// Per kernel: how far a looked-up value (as f64), a value under the histogram and a value of a row looked up in f32
+    /// may be off.
+    pub(super) fn bounds(&self) -> &[(f64, f64, f64)] {
         &self.bounds
     }
 
@@ -272,6 +283,7 @@ impl Basis {
         Table {
             shift: self.grid.shift,
             base: self.grid.base << (FINE_BITS - CELL_BITS),
+            fast: FastTable::new(self.grid.shift, self.grid.start(0), &cells),
             cells,
         }
     }
@@ -330,9 +342,22 @@ pub(super) struct Table {
     shift: f64,
     base: u64,
     cells: Vec<[f64; 4]>,
+    fast: Option<FastTable>,
 }
 
 impl Table {
+    /// The combined kernel at every t, in f32.
+    pub(super) fn look_up(&self, t: &[f32], out: &mut [f32]) {
+        match &self.fast {
+            Some(fast) => fast.look_up(t, out),
+            None => {
+                for (out, t) in out.iter_mut().zip(t) {
+                    *out = self.at(*t) as f32;
+                }
+            }
+        }
+    }
+
     /// The combined kernel at t.
     #[inline(always)]
     pub(super) fn at(&self, t: f32) -> f64 {
@@ -414,6 +439,20 @@ mod tests {
             let error = (table.at(t) - want).abs();
             assert!(error <= bound, "at {t}: error {error:e}, bound {bound:e}");
             worst = worst.max(error);
+        }
+        let mut row = vec![0.0; ts.len()];
+        table.look_up(ts, &mut row);
+        let in_f32: f64 = beta
+            .iter()
+            .zip(basis.bounds())
+            .map(|(b, e)| b.abs() * e.2)
+            .sum();
+        for (got, &t) in row.iter().zip(ts) {
+            let error = (f64::from(*got) - table.at(t)).abs();
+            assert!(
+                error <= in_f32,
+                "row at {t}: error {error:e}, bound {in_f32:e}"
+            );
         }
         let mut histogram = basis.histogram();
         let weight = |i: usize| ((i * 37) % 11) as f64 - 4.5;

@@ -14,6 +14,7 @@ mod combined;
 mod definite;
 mod family;
 mod grid;
+mod lookup;
 mod set;
 mod symmetric;
 
@@ -21,6 +22,7 @@ pub use combined::Combined;
 pub use definite::Indefinite;
 pub use set::{Kernel, KernelSet, Normalizer, Options, Reference};
 
+use crate::math::mixed_dot;
 use family::{Family, Map};
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -408,6 +410,25 @@ impl<'a> RowScorer<'a> {
 fn family_forms(family: &Family, samples: &[usize], a: &[f64], k: usize) -> Vec<f64> {
     let starts: Vec<usize> = (0..samples.len()).step_by(CHUNK).collect();
     match &family.map {
+        // Most samples count: whole rows at the speed of memory beat half of them entry by entry.
+        Map::Scaled(factor) if k == 1 && 2 * samples.len() > family.n_cols => {
+            let mut everyone = vec![0.0; family.n_cols];
+            for (&i, &a) in samples.iter().zip(a) {
+                everyone[i] = a;
+            }
+            let block = family.block_rows();
+            let parts: Vec<f64> = samples
+                .par_chunks(block)
+                .map(|rows| {
+                    let mut sum = 0.0;
+                    family.for_rows(rows, |r, t| {
+                        sum += everyone[rows[r]] * mixed_dot(t, &everyone);
+                    });
+                    sum
+                })
+                .collect();
+            vec![factor * parts.iter().sum::<f64>()]
+        }
         Map::Scaled(factor) => {
             let parts: Vec<f64> = starts
                 .par_iter()

@@ -1,0 +1,113 @@
+//! Looking up whole rows in f32: eight entries at a time where the processor has AVX2.
+//!
+//! The same cells as the f64 table (`grid.rs`), found from the bits of u = t + shift as f32. A cell is four coefficients
+//! side by side, so an entry costs one 16-byte load; eight of them are turned by shuffles into four vectors of
+//! coefficients, which beats four gathers. Everything else is the same arithmetic for all eight.
+//!
+//! Error, beside that of the f64 table: the round-off of u and of the cubic, each below a few 2⁻²⁴ (see [`ROUND_OFF`]).
+
+/// Look-up cells per octave are 2^FINE_BITS, as in the f64 table.
+const FINE_BITS: u32 = 6;
+const FRACTION_BITS: u32 = 23;
+const CELL_SHIFT: u32 = FRACTION_BITS - FINE_BITS;
+const FRACTION_MASK: u32 = (1 << FRACTION_BITS) - 1;
+const ONE_BITS: u32 = 0x3F80_0000;
+/// Room for cells: a power of two, so that a masked number is always inside.
+const CELLS: usize = 8192;
+
+/// A looked-up value is off by at most so much of max(|φ| + u|φ'|).
+pub(super) const ROUND_OFF: f64 = 1.0 / (1 << 21) as f64;
+
+/// The combined kernel of a family as cubics in f32.
+#[derive(Debug)]
+pub(super) struct FastTable {
+    shift: f32,
+    /// Number of the first cell, counted from u = 0.
+    base: i32,
+    last: i32,
+    cells: Box<[[f32; 4]; CELLS]>,
+}
+
+impl FastTable {
+    /// From the cells of an f64 table that begin at u = `start`; none where f32 cannot hold them.
+    pub(super) fn new(shift: f64, start: f64, cells: &[[f64; 4]]) -> Option<FastTable> {
+        let inside = |v: f64| v == 0.0 || (1e-30..1e30).contains(&v.abs());
+        let end = start * 2f64.powf(cells.len() as f64 / f64::from(1 << FINE_BITS) + 1.0);
+        if !(inside(shift) && inside(start) && inside(end)) || cells.len() > CELLS {
+            return None;
+        }
+        let mut table: Box<[[f32; 4]; CELLS]> = vec![[0.0; 4]; CELLS].try_into().ok()?;
+        for (out, cell) in table.iter_mut().zip(cells) {
+            *out = cell.map(|c| c as f32);
+        }
+        Some(FastTable {
+            shift: shift as f32,
+            base: ((start as f32).to_bits() >> CELL_SHIFT) as i32,
+            last: cells.len() as i32 - 1,
+            cells: table,
+        })
+    }
+
+    /// The combined kernel at every t.
+    pub(super) fn look_up(&self, t: &[f32], out: &mut [f32]) {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            // SAFETY: the processor has the features that the function is compiled for; it has no other requirement.
+            #[allow(unsafe_code)]
+            unsafe {
+                self.look_up_avx2(t, out);
+            }
+            return;
+        }
+        for (out, t) in out.iter_mut().zip(t) {
+            *out = self.at(*t);
+        }
+    }
+
+    fn at(&self, t: f32) -> f32 {
+        let bits = (t + self.shift).to_bits();
+        let cell = ((bits >> CELL_SHIFT) as i32 - self.base).clamp(0, self.last);
+        let x = f32::from_bits(((bits << FINE_BITS) & FRACTION_MASK) | ONE_BITS) - 1.5;
+        let c = &self.cells[cell as usize % CELLS];
+        c[0] + x * (c[1] + x * (c[2] + x * c[3]))
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    fn look_up_avx2(&self, t: &[f32], out: &mut [f32]) {
+        use std::arch::x86_64::*;
+        let shift = _mm256_set1_ps(self.shift);
+        let base = _mm256_set1_epi32(self.base);
+        let (first, last) = (_mm256_setzero_si256(), _mm256_set1_epi32(self.last));
+        let fraction = _mm256_set1_epi32(FRACTION_MASK as i32);
+        let (one, middle) = (_mm256_set1_epi32(ONE_BITS as i32), _mm256_set1_ps(1.5));
+        let (chunks, rest) = t.as_chunks::<8>();
+        let (outs, rest_out) = out.as_chunks_mut::<8>();
+        for (t, out) in chunks.iter().zip(outs) {
+            let u = _mm256_add_ps(bytemuck::cast(*t), shift);
+            let bits = _mm256_castps_si256(u);
+            let cell = _mm256_sub_epi32(_mm256_srli_epi32::<{ CELL_SHIFT as i32 }>(bits), base);
+            let cell = _mm256_min_epi32(_mm256_max_epi32(cell, first), last);
+            let place = _mm256_slli_epi32::<{ FINE_BITS as i32 }>(bits);
+            let place = _mm256_or_si256(_mm256_and_si256(place, fraction), one);
+            let x = _mm256_sub_ps(_mm256_castsi256_ps(place), middle);
+            let cells: [u32; 8] = bytemuck::cast(cell);
+            let at = |k: usize| -> __m128 { bytemuck::cast(self.cells[cells[k] as usize % CELLS]) };
+            let a = _mm256_set_m128(at(4), at(0));
+            let b = _mm256_set_m128(at(5), at(1));
+            let c = _mm256_set_m128(at(6), at(2));
+            let d = _mm256_set_m128(at(7), at(3));
+            let (ab_low, ab_high) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+            let (cd_low, cd_high) = (_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
+            let c0 = _mm256_shuffle_ps::<0x44>(ab_low, cd_low);
+            let c1 = _mm256_shuffle_ps::<0xEE>(ab_low, cd_low);
+            let c2 = _mm256_shuffle_ps::<0x44>(ab_high, cd_high);
+            let c3 = _mm256_shuffle_ps::<0xEE>(ab_high, cd_high);
+            let value = _mm256_fmadd_ps(_mm256_fmadd_ps(c3, x, c2), x, c1);
+            *out = bytemuck::cast(_mm256_fmadd_ps(value, x, c0));
+        }
+        for (out, t) in rest_out.iter_mut().zip(rest) {
+            *out = self.at(*t);
+        }
+    }
+}
