@@ -37,6 +37,8 @@ use std::time::Instant;
 /// The inner accuracy is this share of the current gap: tighter wastes steps, looser stalls the gap.
 const INNER_SHARE: f64 = 0.3;
 
+/// The gap is taken to be at most this share of the objective before it is known.
+const FIRST_GAP: f64 = 0.2;
 /// From so many samples on, the weights start from those of a part of the samples,
 const COARSE_FROM: usize = 2000;
 /// one in so many,
@@ -137,13 +139,19 @@ pub fn solve(
 ) -> Solution {
     let begin = Instant::now();
     let n = gram.n_rows();
+    let mut first_gap = FIRST_GAP;
     let Start {
         coefficients,
         mut weights,
     } = start.unwrap_or_else(|| Start {
         coefficients: cold_start(problem),
-        weights: coarse_weights(gram, norm, problem, limits, observer)
-            .unwrap_or_else(|| norm.initial_weights(gram.n_kernels())),
+        weights: match coarse_weights(gram, norm, problem, limits, observer) {
+            Some(weights) => {
+                first_gap = COARSE_TOLERANCE;
+                weights
+            }
+            None => norm.initial_weights(gram.n_kernels()),
+        },
     });
     let mut state = smo::Coefficients {
         a: coefficients,
@@ -158,6 +166,7 @@ pub fn solve(
     let mut gap = f64::INFINITY;
     let mut share = INNER_SHARE;
     let mut doubted = false;
+    let mut certificate = None;
     let status = loop {
         let mut rows = Rows::new(gram.combine(&weights), n, limits.memory);
         // Scores from rows rounded to f32 carry an error in proportion to a; exact ones to start with leave an error in
@@ -175,7 +184,7 @@ pub fn solve(
             0.5 * limits.tolerance * scale(problem, &state, &history)
         } else {
             let size = scale(problem, &state, &history);
-            share * gap.min(0.2 * size).max(limits.tolerance * size)
+            share * gap.min(first_gap * size).max(limits.tolerance * size)
         };
         let mut late = || limits.deadline.is_some_and(|d| Instant::now() >= d);
         let inner = smo::solve(&mut rows, problem, &mut state, target, u64::MAX, &mut late);
@@ -207,8 +216,13 @@ pub fn solve(
         });
         let reached = now.relative_gap() <= limits.tolerance;
         // The gap of rounded scores is believed only if the kernels themselves confirm it.
-        if reached && (exact || confirmed(gram, norm, problem, &state.a, &weights, limits)) {
-            break Status::Converged;
+        if reached {
+            let scores = rows.exact_product(&state.a);
+            let confirmed = from_scores(norm, problem, &state.a, &weights, &scores, &forms);
+            if confirmed.relative_gap() <= limits.tolerance {
+                certificate = Some(confirmed);
+                break Status::Converged;
+            }
         }
         if told.is_break() {
             break Status::Stopped;
@@ -240,7 +254,8 @@ pub fn solve(
             break Status::MaxIterations;
         }
     };
-    let certificate = certify(gram, norm, problem, &state.a, &weights);
+    let certificate =
+        certificate.unwrap_or_else(|| certify(gram, norm, problem, &state.a, &weights));
     let status = match status {
         Status::MaxIterations if certificate.relative_gap() <= limits.tolerance => {
             Status::Converged
@@ -255,18 +270,6 @@ pub fn solve(
         steps,
         history,
     }
-}
-
-/// Whether the gap asked for is reached by scores from the kernels themselves.
-fn confirmed(
-    gram: &Gram,
-    norm: &Norm,
-    problem: &Problem<'_>,
-    a: &[f64],
-    weights: &[f64],
-    limits: &Limits,
-) -> bool {
-    certify(gram, norm, problem, a, weights).relative_gap() <= limits.tolerance
 }
 
 /// Good weights from a quarter of the samples, each counted four times, at a sixteenth of the cost; none where the
