@@ -18,7 +18,8 @@ pub(crate) fn resident_memory() -> Option<u64> {
 
 /// The most bytes that were ever in memory at once, if the system tells.
 pub(crate) fn peak_memory() -> Option<u64> {
-    field("/proc/self/status", "VmHWM:")
+    // The system counts both in batches: the peak it tells may lag a few pages behind what is there now.
+    field("/proc/self/status", "VmHWM:").max(resident_memory())
 }
 
 /// What the control group (a container's limit) leaves.
@@ -46,7 +47,9 @@ mod tests {
     fn this_process_holds_something_and_less_than_its_peak() {
         let (now, peak) = (resident_memory(), peak_memory());
         assert!(now.is_some_and(|b| b > 100_000), "{now:?}");
-        assert!(peak >= now, "{peak:?} {now:?}");
+        // Between the two looks other tests may have given memory back, and counts lag by some pages.
+        let lag = 4 << 20;
+        assert!(peak.map(|b| b + lag) >= now, "{peak:?} {now:?}");
         assert!(available_memory() > 1 << 20);
     }
 }
