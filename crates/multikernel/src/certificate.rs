@@ -4,9 +4,12 @@
 //! (D) max Σ_i −C_i ℓ*(−a_i/C_i, y_i) − ½ Ω*(s)², s_m = √(aᵀK_m a), Σ a_i = 0 if there is a bias.
 //! Coefficients a and weights β ≥ 0 stand for w_m = β_m Σ_i a_i ψ_m(x_i), so g_m = β_m s_m and f = Σ_m β_m K_m a.
 //! Whatever made them, P(w, b) ≥ optimum ≥ D(a).
+//!
+//! The joint problem of several classes has one score per class, coefficients A of one row per sample, s_m² = Σ_k A_·kᵀ K_m A_·k,
+//! Crammer and Singer's loss and no bias ([`MulticlassProblem`]).
 
 use crate::gram::{Coefficients, Gram};
-use crate::loss::Loss;
+use crate::loss::{Loss, multiclass};
 use crate::norm::Norm;
 
 /// What is asked of one score per sample.
@@ -20,6 +23,17 @@ pub struct Problem<'a> {
     pub costs: &'a [f64],
     /// Whether there is a bias b.
     pub bias: bool,
+}
+
+/// What is asked of one score per class and sample, with the loss of [`multiclass`]; there is no bias.
+#[derive(Debug, Clone, Copy)]
+pub struct MulticlassProblem<'a> {
+    /// The class y_i of every sample, from 0.
+    pub classes: &'a [u32],
+    /// Number of classes.
+    pub n_classes: usize,
+    /// The costs C_i ≥ 0: C times the sample's weight.
+    pub costs: &'a [f64],
 }
 
 /// Primal and dual objective of a result, in the scale ½Ω² + CΣℓ.
@@ -78,12 +92,72 @@ pub fn from_scores(
     scores: &[f64],
     forms: &[f64],
 ) -> Certificate {
+    let bias = best_bias(problem, scores);
+    let (primal, dual) = norm_terms(norm, weights, forms);
+    Certificate {
+        primal: primal + risk(problem, scores, bias),
+        dual: dual_linear(problem, coefficients) - dual,
+        bias,
+    }
+}
+
+/// ½ Ω(g)² and ½ Ω*(s)² of the quadratic forms.
+fn norm_terms(norm: &Norm, weights: &[f64], forms: &[f64]) -> (f64, f64) {
     let s: Vec<f64> = forms.iter().map(|q| q.max(0.0).sqrt()).collect();
     let g: Vec<f64> = s.iter().zip(weights).map(|(s, b)| s * b).collect();
-    let bias = best_bias(problem, scores);
-    let primal = 0.5 * norm.value(&g).powi(2) + risk(problem, scores, bias);
-    let dual = dual_linear(problem, coefficients) - 0.5 * norm.dual(&s).powi(2);
-    Certificate { primal, dual, bias }
+    (0.5 * norm.value(&g).powi(2), 0.5 * norm.dual(&s).powi(2))
+}
+
+/// As [`certify`], for the joint problem of several classes; coefficients row after row.
+pub fn certify_multiclass(
+    gram: &Gram,
+    norm: &Norm,
+    problem: &MulticlassProblem<'_>,
+    coefficients: &[f64],
+    weights: &[f64],
+) -> Certificate {
+    let a = Coefficients::new(coefficients, problem.n_classes);
+    let scores = gram.combine(weights).product(a);
+    let forms = gram.quadratic_forms(a);
+    multiclass_from_scores(norm, problem, coefficients, weights, &scores, &forms)
+}
+
+/// As [`from_scores`], for the joint problem of several classes; coefficients and scores row after row.
+pub fn multiclass_from_scores(
+    norm: &Norm,
+    problem: &MulticlassProblem<'_>,
+    coefficients: &[f64],
+    weights: &[f64],
+    scores: &[f64],
+    forms: &[f64],
+) -> Certificate {
+    let (primal, dual) = norm_terms(norm, weights, forms);
+    Certificate {
+        primal: primal + multiclass_risk(problem, scores),
+        dual: multiclass_dual_linear(problem, coefficients) - dual,
+        bias: 0.0,
+    }
+}
+
+/// Σ C_i ℓ(f_i, y_i) of one row of scores per sample.
+pub fn multiclass_risk(problem: &MulticlassProblem<'_>, scores: &[f64]) -> f64 {
+    scores
+        .chunks(problem.n_classes)
+        .zip(problem.classes)
+        .zip(problem.costs)
+        .filter(|&(_, &c)| c > 0.0)
+        .map(|((row, &y), c)| c * multiclass::value(row, y as usize))
+        .sum()
+}
+
+/// Σ A_{i,y_i}; −∞ if a row is not feasible.
+pub fn multiclass_dual_linear(problem: &MulticlassProblem<'_>, coefficients: &[f64]) -> f64 {
+    coefficients
+        .chunks(problem.n_classes)
+        .zip(problem.classes)
+        .zip(problem.costs)
+        .map(|((row, &y), &c)| multiclass::dual_term(row, y as usize, c))
+        .sum()
 }
 
 /// The bias with the least risk; 0 where there is none.
