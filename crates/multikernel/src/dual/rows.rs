@@ -43,6 +43,27 @@ impl<'g> Rows<'g> {
         }
     }
 
+    /// Rows on demand, those in `first` at once: for kernels so dear to read that rows nobody asks for should not be made.
+    pub(crate) fn on_demand(
+        combined: Combined<'g>,
+        n: usize,
+        memory: u64,
+        first: &[usize],
+    ) -> Self {
+        let capacity = (memory / (4 * n as u64 + 64)).max(2) as usize;
+        let first = &first[..first.len().min(capacity)];
+        let mut values = vec![0.0; first.len() * n];
+        combined.rows(first, &mut values);
+        let rows = first.iter().copied();
+        let held = rows.zip(values.chunks(n).map(<[f32]>::to_vec)).collect();
+        Rows {
+            n,
+            diagonal: combined.diagonal(),
+            combined,
+            held: Held::Some(capacity, held),
+        }
+    }
+
     /// K_ii.
     pub(crate) fn diagonal(&self) -> &[f64] {
         &self.diagonal
@@ -92,7 +113,23 @@ impl<'g> Rows<'g> {
                         }
                     });
             }
-            Held::Some(..) => {
+            Held::Some(_, rows) => {
+                let change = |i: &usize| a[*i] != 0.0;
+                let moved: Vec<usize> = (0..self.n).filter(change).collect();
+                if let Some(held) = moved
+                    .iter()
+                    .map(|i| rows.get(i))
+                    .collect::<Option<Vec<_>>>()
+                {
+                    for (&i, row) in moved.iter().zip(held) {
+                        let a = a[i];
+                        scores
+                            .iter_mut()
+                            .zip(row)
+                            .for_each(|(s, &k)| *s += a * f64::from(k));
+                    }
+                    return;
+                }
                 let product = self.combined.product(Coefficients::single(a));
                 for (s, p) in scores.iter_mut().zip(product) {
                     *s += p;

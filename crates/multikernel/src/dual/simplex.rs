@@ -155,7 +155,7 @@ fn kernels_that_matter(weights: &[f64], forms: &[f64]) -> Vec<usize> {
 }
 
 /// Samples strictly inside a piece of their dual term.
-fn free_samples(problem: &Problem<'_>, a: &[f64]) -> Vec<usize> {
+pub(super) fn free_samples(problem: &Problem<'_>, a: &[f64]) -> Vec<usize> {
     (0..a.len())
         .filter(|&i| {
             let (c, y) = (problem.costs[i], problem.targets[i]);

@@ -15,6 +15,7 @@ mod definite;
 mod family;
 mod grid;
 mod lookup;
+mod products;
 mod set;
 mod symmetric;
 
