@@ -335,7 +335,7 @@ fn a_clipped_matrix_trains_and_predicts_its_own_samples() {
         .map(|i| if class(i) > 0.0 { "a" } else { "b" })
         .collect();
     folder.write("y.txt", labels.join("\n"));
-    let options = ["--indefinite", "clip", "--json", "-"];
+    let options = ["--indefinite", "clip"];
     let train = [
         "train", "--gram", "k.npy", "--labels", "y.txt", "--model", "m.mk",
     ];
