@@ -10,6 +10,7 @@
 //! number (`grid.rs`). f32 is stored, f64 is summed.
 
 mod build;
+mod clip;
 mod combined;
 mod definite;
 mod family;
@@ -19,8 +20,9 @@ mod products;
 mod set;
 mod symmetric;
 
+pub use clip::Projection;
 pub use combined::Combined;
-pub use definite::Indefinite;
+pub use definite::{Indefinite, Repair};
 pub use set::{Kernel, KernelSet, Normalizer, Options, Reference};
 
 use crate::math::mixed_dot;
