@@ -12,6 +12,7 @@
 mod build;
 mod combined;
 mod definite;
+mod every;
 mod family;
 mod grid;
 mod lookup;
@@ -20,6 +21,7 @@ mod symmetric;
 
 pub use combined::Combined;
 pub use definite::Indefinite;
+pub(crate) use every::EveryKernel;
 pub use set::{Kernel, KernelSet, Normalizer, Options, Reference};
 
 use crate::math::mixed_dot;
