@@ -69,6 +69,7 @@ pub mod observe;
 mod pages;
 pub mod random;
 pub mod result;
+pub mod stochastic;
 
 pub use error::{Error, Result};
 pub use mkl::{Fitted, Mkl};

@@ -24,6 +24,13 @@ pub enum Progress<'a> {
         /// Dual objective.
         dual: f64,
     },
+    /// What a round is worth on samples that are not trained on.
+    Validation {
+        /// The round's number, from 1.
+        round: usize,
+        /// Share of right answers, or mean squared error where targets are numbers.
+        value: f64,
+    },
 }
 
 /// Told of progress, possibly from several threads; may ask to stop.

@@ -288,6 +288,19 @@ impl Basis {
         }
     }
 
+    /// A table for each of the kernels.
+    pub(super) fn each(&self) -> Vec<Table> {
+        let mut beta = vec![0.0; self.kernels];
+        (0..self.kernels)
+            .map(|m| {
+                beta[m] = 1.0;
+                let table = self.combine(&beta);
+                beta[m] = 0.0;
+                table
+            })
+            .collect()
+    }
+
     /// An empty histogram.
     pub(super) fn histogram(&self) -> Histogram {
         Histogram {

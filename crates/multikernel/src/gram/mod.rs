@@ -13,6 +13,7 @@ mod build;
 mod clip;
 mod combined;
 mod definite;
+mod every;
 mod family;
 mod grid;
 mod lookup;
@@ -23,6 +24,7 @@ mod symmetric;
 pub use clip::Projection;
 pub use combined::Combined;
 pub use definite::{Indefinite, Repair};
+pub(crate) use every::EveryKernel;
 pub use set::{Kernel, KernelSet, Normalizer, Options, Reference};
 
 use crate::math::mixed_dot;

@@ -278,7 +278,7 @@ impl Observer for Impatient {
     fn progress(&self, progress: &Progress<'_>) -> ControlFlow<()> {
         match progress {
             Progress::Round { .. } => ControlFlow::Break(()),
-            Progress::Work { .. } => ControlFlow::Continue(()),
+            Progress::Work { .. } | Progress::Validation { .. } => ControlFlow::Continue(()),
         }
     }
 }

@@ -198,6 +198,33 @@ impl BlockNorm {
         }
     }
 
+    /// The dual map of s_m = √q_m, as [`BlockNorm::dual_map`], and Ω*(s), for one power per kernel.
+    ///
+    /// For r ≤ 2; small negative q_m, left by rounding, count as 0. Where all are 0, so is Ω*.
+    pub fn dual_map_of_squares(&self, q: &[f64], beta: &mut [f64]) -> f64 {
+        let top = q.iter().fold(0.0f64, |top, q| top.max(*q));
+        if top == 0.0 || self.e == 0.0 {
+            beta.fill(self.initial_weight(q.len()));
+            return q.iter().map(|q| q.max(0.0)).sum::<f64>().sqrt();
+        }
+        if self.e.is_infinite() {
+            let ties = q.iter().filter(|q| **q == top).count() as f64;
+            for (beta, &q) in beta.iter_mut().zip(q) {
+                *beta = if q == top { 1.0 / ties } else { 0.0 };
+            }
+            return top.sqrt();
+        }
+        let power = Power::new(self.e);
+        let mut sum = 0.0;
+        for (beta, &q) in beta.iter_mut().zip(q) {
+            let x = q / top;
+            *beta = if x > 0.0 { power.of(x) } else { 0.0 };
+            sum += if x > 0.0 { *beta * x } else { 0.0 };
+        }
+        rescale(beta, sum.powf(-self.e / (self.e + 1.0)));
+        (top * sum.powf(1.0 / (self.e + 1.0))).sqrt()
+    }
+
     /// ½Ω*² and its derivatives at h along q_m(h) = q_m + 2 h g_m + h² r_m, in O(M) and without allocation.
     ///
     /// The three slices have one entry per kernel: q = aᵀK_m a, g = dᵀK_m a and r = dᵀK_m d for a step a + h d.

@@ -1,0 +1,111 @@
+//! The rows of all kernels at some samples, as far as they are needed and as far as memory goes.
+
+use crate::gram::{EveryKernel, Gram};
+use crate::pages::zeros;
+
+/// Supplies rows: those that lie in memory anyway, those made and held, and those made for one block of samples.
+///
+/// Every epoch visits every sample once, so no row is more likely to be asked for than another: the first rows made are held
+/// until the bytes allowed are used up, the others are made anew in every epoch.
+#[derive(Debug)]
+pub(super) struct Rows<'g> {
+    every: EveryKernel<'g>,
+    kernels: usize,
+    /// Numbers that are made per sample.
+    width: usize,
+    /// Where the made rows of each sample are.
+    slots: Vec<Slot>,
+    chunks: Vec<Vec<f32>>,
+    /// Chunks from here on are forgotten at the end of the block.
+    held: usize,
+    /// Samples that may still be held.
+    room: u64,
+    passing: Vec<usize>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Slot {
+    Nowhere,
+    At { chunk: u32, place: u32 },
+}
+
+impl<'g> Rows<'g> {
+    /// Holds at most `memory` bytes from block to block.
+    pub(super) fn new(gram: &'g Gram, memory: u64) -> Self {
+        let every = EveryKernel::new(gram);
+        let width = every.n_made() * gram.n_cols();
+        Rows {
+            every,
+            kernels: gram.n_kernels(),
+            width,
+            slots: vec![Slot::Nowhere; gram.n_rows()],
+            chunks: Vec::new(),
+            held: 0,
+            room: memory / (4 * width.max(1)) as u64,
+            passing: Vec::new(),
+        }
+    }
+
+    /// Bytes that the rows of one sample take while they are in use.
+    pub(super) fn bytes_per_sample(&self) -> u64 {
+        4 * self.width as u64
+    }
+
+    pub(super) fn kernels(&self) -> usize {
+        self.kernels
+    }
+
+    /// Sees to it that the rows of these samples are there until the end of the block.
+    pub(super) fn prepare(&mut self, samples: &[usize]) {
+        if self.width == 0 {
+            return;
+        }
+        let mut missing: Vec<usize> = Vec::new();
+        for &i in samples {
+            if matches!(self.slots[i], Slot::Nowhere) {
+                missing.push(i);
+                // named twice (with replacement), made once
+                self.slots[i] = Slot::At {
+                    chunk: self.chunks.len() as u32,
+                    place: missing.len() as u32 - 1,
+                };
+            }
+        }
+        if missing.is_empty() {
+            return;
+        }
+        let mut values = zeros(missing.len() * self.width);
+        self.every.make(&missing, &mut values);
+        // held chunks come before passing ones
+        if missing.len() as u64 <= self.room && self.passing.is_empty() {
+            self.room -= missing.len() as u64;
+            self.held += 1;
+        } else {
+            self.passing.extend(missing);
+        }
+        self.chunks.push(values);
+    }
+
+    /// Row i of kernel m and the factor it is to be multiplied by; the sample must have been prepared.
+    pub(super) fn get(&self, m: usize, i: usize) -> (&[f32], f64) {
+        let made: &[f32] = match self.slots[i] {
+            Slot::At { chunk, place } => {
+                let from = place as usize * self.width;
+                &self.chunks[chunk as usize][from..from + self.width]
+            }
+            Slot::Nowhere => {
+                debug_assert!(self.width == 0, "rows are prepared before they are read");
+                &[]
+            }
+        };
+        self.every.row(m, i, made)
+    }
+
+    /// The block is over: rows that are not held may be forgotten.
+    pub(super) fn end_block(&mut self) {
+        for i in self.passing.drain(..) {
+            self.slots[i] = Slot::Nowhere;
+        }
+        self.chunks.truncate(self.held);
+    }
+}

@@ -1,0 +1,310 @@
+//! The scores (K_m ĉ)_i of all kernels and classes at the samples of one block after the other.
+//!
+//! At a block's start the scores of its samples are gathered; inside the block every update corrects those of the samples
+//! still to come, with kernel values among the block's samples only; at its end the block's updates reach everyone else.
+//! * **Stored**: the scores of all samples are kept, and the end of a block is one pass over the rows of the samples that were
+//!   updated: all updates of a tile of columns while it is in cache, all threads.
+//! * **On the fly**: nothing is kept; the start of a block is a product of its samples' rows with all coefficients.
+//!
+//! Both read the same f32 rows, so they agree to the rounding of f64 sums.
+
+use super::rows::Rows;
+use crate::gram::Gram;
+use crate::math::mixed_dot;
+use rayon::prelude::*;
+
+/// Samples side by side in the stored scores.
+const TILE: usize = 256;
+/// Sums kept in registers at a time.
+const LANES: usize = 32;
+/// Below so many numbers a loop is over before other threads would have woken up.
+const SMALL: usize = 1 << 14;
+
+/// Where the scores at the start of a block come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Storage {
+    /// Scores of all samples, kernels and classes are kept in memory.
+    Stored,
+    /// Scores are computed for every block.
+    OnTheFly,
+}
+
+/// Scores of one block of samples, current after every update.
+#[derive(Debug)]
+pub(super) struct Scores<'g> {
+    rows: Rows<'g>,
+    outputs: usize,
+    samples: usize,
+    /// Kernel after kernel, in it tile after tile, in it class after class; none on the fly.
+    stored: Option<Vec<f64>>,
+    block: Vec<usize>,
+    /// Of the block: sample after sample, in it class after class, in it one number per kernel.
+    current: Vec<f64>,
+    /// Updates inside the block: sample, class, change of ĉ.
+    updates: Vec<(usize, usize, f64)>,
+    values: Vec<f64>,
+}
+
+impl<'g> Scores<'g> {
+    /// Uses about `memory` bytes; a storage asked for is taken whatever it needs.
+    pub(super) fn new(gram: &'g Gram, outputs: usize, memory: u64, asked: Option<Storage>) -> Self {
+        let samples = gram.n_rows();
+        let numbers = gram.n_kernels() * outputs * samples.next_multiple_of(TILE);
+        let bytes = 8 * numbers as u64;
+        let storage = asked.unwrap_or(if bytes <= memory {
+            Storage::Stored
+        } else {
+            Storage::OnTheFly
+        });
+        let stored = (storage == Storage::Stored).then(|| vec![0.0; numbers]);
+        let rest = match storage {
+            Storage::Stored => memory.saturating_sub(bytes),
+            Storage::OnTheFly => memory,
+        };
+        Scores {
+            rows: Rows::new(gram, rest),
+            outputs,
+            samples,
+            stored,
+            block: Vec::new(),
+            current: Vec::new(),
+            updates: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+
+    pub(super) fn storage(&self) -> Storage {
+        match self.stored {
+            Some(_) => Storage::Stored,
+            None => Storage::OnTheFly,
+        }
+    }
+
+    /// Bytes that the rows of one more sample in a block take.
+    pub(super) fn bytes_per_sample(&self) -> u64 {
+        self.rows.bytes_per_sample() + 8 * (self.outputs * self.rows.kernels()) as u64
+    }
+
+    /// Numbers per sample.
+    fn width(&self) -> usize {
+        self.outputs * self.rows.kernels()
+    }
+
+    /// Begins a block; ĉ as it is now.
+    pub(super) fn begin(&mut self, block: &[usize], coefficients: &[f64]) {
+        let width = self.width();
+        let (kernels, outputs) = (self.rows.kernels(), self.outputs);
+        self.block.clear();
+        self.block.extend_from_slice(block);
+        self.current.clear();
+        self.current.resize(block.len() * width, 0.0);
+        match &self.stored {
+            Some(stored) => {
+                let samples = self.samples;
+                let gather = |(i, out): (&usize, &mut [f64])| {
+                    for (m, place) in kernel_places(samples, outputs, kernels).enumerate() {
+                        let from = place + i / TILE * (outputs * TILE) + i % TILE;
+                        for k in 0..outputs {
+                            out[k * kernels + m] = stored[from + k * TILE];
+                        }
+                    }
+                };
+                if block.len() * width < SMALL {
+                    let pairs = block.iter().zip(self.current.chunks_mut(width));
+                    pairs.for_each(gather);
+                } else {
+                    let pairs = block.par_iter().zip(self.current.par_chunks_mut(width));
+                    pairs.for_each(gather);
+                }
+            }
+            None => {
+                self.rows.prepare(block);
+                let by_class: Vec<f64> = (0..outputs)
+                    .flat_map(|k| coefficients.iter().skip(k).step_by(outputs).copied())
+                    .collect();
+                let rows = &self.rows;
+                let pairs = block.par_iter().zip(self.current.par_chunks_mut(width));
+                pairs.for_each(|(&i, out)| {
+                    for m in 0..kernels {
+                        let (row, factor) = rows.get(m, i);
+                        for (k, c) in by_class.chunks(row.len()).enumerate() {
+                            out[k * kernels + m] = factor * mixed_dot(row, c);
+                        }
+                    }
+                });
+            }
+        }
+    }
+
+    /// Has the rows of these samples of the block made at once, because they are likely to be updated.
+    pub(super) fn expect(&mut self, samples: &[usize]) {
+        self.rows.prepare(samples);
+    }
+
+    /// The scores of the sample at a place of the block: class after class, in it one number per kernel.
+    pub(super) fn at(&self, place: usize) -> &[f64] {
+        let width = self.width();
+        &self.current[place * width..(place + 1) * width]
+    }
+
+    /// ĉ of the sample at a place of the block has changed.
+    pub(super) fn update(&mut self, place: usize, changes: &[(usize, f64)]) {
+        let i = self.block[place];
+        self.rows.prepare(&[i]);
+        for &(k, change) in changes {
+            self.updates.push((i, k, change));
+        }
+        let (width, kernels) = (self.width(), self.rows.kernels());
+        let later = &self.block[place + 1..];
+        if later.is_empty() {
+            return;
+        }
+        // the kernels' values between this sample and those to come, sample after sample
+        self.values.clear();
+        self.values.resize(later.len() * kernels, 0.0);
+        for m in 0..kernels {
+            let (row, factor) = self.rows.get(m, i);
+            for (value, &j) in self.values[m..].iter_mut().step_by(kernels).zip(later) {
+                *value = factor * f64::from(row[j]);
+            }
+        }
+        let current = &mut self.current[(place + 1) * width..];
+        for (scores, values) in current.chunks_mut(width).zip(self.values.chunks(kernels)) {
+            for &(k, change) in changes {
+                let scores = &mut scores[k * kernels..(k + 1) * kernels];
+                for (s, v) in scores.iter_mut().zip(values) {
+                    *s += change * v;
+                }
+            }
+        }
+    }
+
+    /// Ends the block.
+    pub(super) fn end(&mut self) {
+        if let Some(stored) = &mut self.stored
+            && !self.updates.is_empty()
+        {
+            // updates by class, in the order in which they were made
+            let outputs = self.outputs;
+            self.updates.sort_by_key(|u| u.1);
+            let (rows, updates, samples) = (&self.rows, &self.updates, self.samples);
+            let tiles = samples.div_ceil(TILE);
+            stored
+                .par_chunks_mut(outputs * TILE)
+                .enumerate()
+                .for_each(|(task, scores)| {
+                    let (m, tile) = (task / tiles, task % tiles);
+                    let (from, to) = (tile * TILE, ((tile + 1) * TILE).min(samples));
+                    let mut terms: Vec<(&[f32], f64)> = Vec::with_capacity(updates.len());
+                    for same in updates.chunk_by(|a, b| a.1 == b.1) {
+                        terms.clear();
+                        terms.extend(same.iter().map(|&(i, _, change)| {
+                            let (row, factor) = rows.get(m, i);
+                            (&row[from..to], factor * change)
+                        }));
+                        let k = same[0].1;
+                        add_rows(&terms, &mut scores[k * TILE..k * TILE + (to - from)]);
+                    }
+                });
+        }
+        self.updates.clear();
+        self.rows.end_block();
+    }
+
+    /// Multiplies all scores.
+    pub(super) fn fold(&mut self, factor: f64) {
+        if let Some(stored) = &mut self.stored {
+            stored.iter_mut().for_each(|s| *s *= factor);
+        }
+        self.current.iter_mut().for_each(|s| *s *= factor);
+        self.updates.iter_mut().for_each(|u| u.2 *= factor);
+    }
+
+    /// All coefficients are 0 now.
+    pub(super) fn forget(&mut self) {
+        if let Some(stored) = &mut self.stored {
+            stored.fill(0.0);
+        }
+        self.current.fill(0.0);
+        self.updates.clear();
+    }
+
+    /// Σ_i ⟨x_i, (K_m ĉ)_i⟩ for every kernel, from the stored scores, for any x of one row per sample; none on the fly.
+    /// Not inside a block.
+    pub(super) fn products(&self, x: &[f64]) -> Option<Vec<f64>> {
+        let stored = self.stored.as_ref()?;
+        let outputs = self.outputs;
+        let tiles = self.samples.div_ceil(TILE);
+        let of_kernel = |scores: &[f64]| -> f64 {
+            let tiles = scores.chunks(outputs * TILE).zip(x.chunks(outputs * TILE));
+            tiles
+                .map(|(scores, x)| {
+                    let mut sum = 0.0;
+                    for (at, x) in x.chunks(outputs).enumerate() {
+                        for (k, x) in x.iter().enumerate() {
+                            sum += x * scores[k * TILE + at];
+                        }
+                    }
+                    sum
+                })
+                .sum()
+        };
+        Some(
+            stored
+                .par_chunks(tiles * outputs * TILE)
+                .map(of_kernel)
+                .collect(),
+        )
+    }
+
+    /// Σ_m β_m (K_m ĉ)_i, row after row, from the stored scores; none on the fly. Not inside a block.
+    pub(super) fn combined(&self, weights: &[f64]) -> Option<Vec<f64>> {
+        let stored = self.stored.as_ref()?;
+        let outputs = self.outputs;
+        let tiles = self.samples.div_ceil(TILE);
+        let mut out = vec![0.0; self.samples * outputs];
+        out.par_chunks_mut(outputs * TILE)
+            .enumerate()
+            .for_each(|(tile, out)| {
+                for (m, &weight) in weights.iter().enumerate().filter(|(_, w)| **w != 0.0) {
+                    let scores = &stored[(m * tiles + tile) * outputs * TILE..];
+                    for (at, out) in out.chunks_mut(outputs).enumerate() {
+                        for (k, out) in out.iter_mut().enumerate() {
+                            *out += weight * scores[k * TILE + at];
+                        }
+                    }
+                }
+            });
+        Some(out)
+    }
+}
+
+/// Where each kernel's stored scores begin.
+fn kernel_places(samples: usize, outputs: usize, kernels: usize) -> impl Iterator<Item = usize> {
+    let each = samples.div_ceil(TILE) * outputs * TILE;
+    (0..kernels).map(move |m| m * each)
+}
+
+/// out += Σ change·row, several columns in registers while all rows pass.
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
+fn add_rows(terms: &[(&[f32], f64)], out: &mut [f64]) {
+    let whole = out.len() / LANES * LANES;
+    let (chunks, rest) = out.as_chunks_mut::<LANES>();
+    for (c, out) in chunks.iter_mut().enumerate() {
+        let mut sums = *out;
+        for (row, change) in terms {
+            let Some(row) = row.get(c * LANES..).and_then(|r| r.first_chunk::<LANES>()) else {
+                continue;
+            };
+            for l in 0..LANES {
+                sums[l] += change * f64::from(row[l]);
+            }
+        }
+        *out = sums;
+    }
+    for (l, out) in rest.iter_mut().enumerate() {
+        for (row, change) in terms {
+            *out += change * f64::from(row[whole + l]);
+        }
+    }
+}
