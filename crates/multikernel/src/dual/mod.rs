@@ -14,14 +14,18 @@
 //! Cost: per round one combined matrix (or its rows on demand), one product and one histogram of the pairs of support
 //! samples, for any number of kernels per statistic; per working-set step two rows.
 
+mod crammer_singer;
 mod extrapolate;
+mod free;
 pub mod interleaved;
+pub mod multiclass;
 mod outputs;
 mod polish;
 mod rows;
 mod simplex;
 mod smo;
 pub mod tikhonov;
+mod tiles;
 pub mod wrapper;
 
 use crate::certificate::{Certificate, Problem, certify, from_scores};
@@ -268,15 +272,9 @@ pub fn solve(
             doubted = true;
         } else if !fixed {
             if sparse {
-                newton.step(
-                    gram,
-                    &mut rows,
-                    problem,
-                    &state,
-                    &forms,
-                    now.primal,
-                    &mut weights,
-                );
+                newton.step(&forms, now.primal, &mut weights, |weights| {
+                    simplex::newton_point(gram, &mut rows, problem, &state, weights, &forms)
+                });
             } else {
                 let s: Vec<f64> = forms.iter().map(|q| q.sqrt()).collect();
                 extrapolation.step(norm, &s, &forms, now.primal, &mut weights);

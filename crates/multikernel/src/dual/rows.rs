@@ -6,6 +6,8 @@ use std::collections::HashMap;
 
 /// Rows per task of a product.
 const CHUNK: usize = 32;
+/// Rows computed together.
+const AT_ONCE: usize = 64;
 
 /// The combined kernel K of a training Gram.
 #[derive(Debug)]
@@ -93,6 +95,48 @@ impl<'g> Rows<'g> {
                 *o = row[k as usize];
             }
         }
+    }
+
+    /// So many rows at most may be asked for at once by [`Rows::hold`].
+    pub(crate) fn capacity(&self) -> usize {
+        match &self.held {
+            Held::Matrix(_) => self.n,
+            Held::Some(capacity, _) => *capacity,
+        }
+    }
+
+    /// Has these rows ready for [`Rows::row`].
+    pub(crate) fn hold(&mut self, samples: &[usize]) {
+        let n = self.n;
+        let Held::Some(capacity, rows) = &mut self.held else {
+            return;
+        };
+        let is_missing = |i: &&usize| !rows.contains_key(*i);
+        let mut missing: Vec<usize> = samples.iter().filter(is_missing).copied().collect();
+        if rows.len() + missing.len() > *capacity {
+            rows.clear();
+            missing = samples.to_vec();
+        }
+        for part in missing.chunks(AT_ONCE) {
+            let mut values = vec![0.0; part.len() * n];
+            self.combined.rows(part, &mut values);
+            for (&i, row) in part.iter().zip(values.chunks(n)) {
+                rows.insert(i, row.to_vec());
+            }
+        }
+    }
+
+    /// Row i, which is held.
+    pub(crate) fn row(&self, i: usize) -> &[f32] {
+        match &self.held {
+            Held::Matrix(values) => &values[i * self.n..(i + 1) * self.n],
+            Held::Some(_, rows) => rows.get(&i).map_or(&[], |row| row),
+        }
+    }
+
+    /// K A from the kernels themselves, for several numbers per sample.
+    pub(crate) fn exact_products(&self, a: &[f64], outputs: usize) -> Vec<f64> {
+        self.combined.product(Coefficients::new(a, outputs))
     }
 
     /// K a from the kernels themselves, not from rows rounded to f32.
