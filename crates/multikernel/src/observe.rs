@@ -24,6 +24,8 @@ pub enum Progress<'a> {
         /// Dual objective.
         dual: f64,
     },
+    /// Nothing new: work goes on, and asks whether it should.
+    Alive,
 }
 
 /// Told of progress, possibly from several threads; may ask to stop.

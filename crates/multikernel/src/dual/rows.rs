@@ -7,7 +7,7 @@ use std::collections::HashMap;
 /// Rows per task of a product.
 const CHUNK: usize = 32;
 /// Rows computed together.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 256;
 
 /// The combined kernel K of a training Gram.
 #[derive(Debug)]
@@ -42,6 +42,19 @@ impl<'g> Rows<'g> {
             diagonal,
             combined,
             held,
+        }
+    }
+
+    /// The same, without the whole matrix to begin with: for solvers that may never see most rows.
+    pub(crate) fn on_demand(combined: Combined<'g>, n: usize, memory: u64) -> Self {
+        Rows {
+            n,
+            diagonal: combined.diagonal(),
+            combined,
+            held: Held::Some(
+                (memory / (4 * n as u64 + 64)).clamp(2, n.max(2) as u64) as usize,
+                HashMap::new(),
+            ),
         }
     }
 

@@ -17,7 +17,10 @@ use std::collections::HashMap;
 use std::path::Path;
 
 const FORMAT: &str = "multikernel model";
+/// What is written: a model is given the oldest version whose readers understand it.
 const VERSION: u64 = 1;
+/// Since this version there are joint problems.
+const JOINT_VERSION: u64 = 2;
 /// The key of the header in the container's metadata.
 const KEY: &str = "multikernel";
 
@@ -89,7 +92,8 @@ impl Model {
         let outputs = parts.biases.len();
         let mut tensors = Tensors::default();
         tensors.f64("coefficients", &[n, outputs], &parts.coefficients);
-        tensors.f64("weights", &[outputs, parts.kernels.len()], &parts.weights);
+        let problems = parts.problems();
+        tensors.f64("weights", &[problems, parts.kernels.len()], &parts.weights);
         tensors.f64("biases", &[outputs], &parts.biases);
         tensors.u64("samples", parts.columns.iter().copied());
         if let Some(ids) = &parts.ids {
@@ -138,7 +142,10 @@ impl Model {
             .collect();
         let header = Header {
             format: FORMAT.into(),
-            version: VERSION,
+            version: match parts.scheme {
+                Scheme::Joint => JOINT_VERSION,
+                Scheme::Single | Scheme::OneVsRest | Scheme::OneVsOne => VERSION,
+            },
             task: parts.task,
             scheme: parts.scheme,
             classes: parts.classes.clone(),
@@ -196,11 +203,11 @@ impl Model {
         if title.format != FORMAT {
             return Err(foreign());
         }
-        if title.version != VERSION {
+        if !(VERSION..=JOINT_VERSION).contains(&title.version) {
             return Err(Error::input(
                 "",
                 format!(
-                    "the file has version {} of the model format, this program reads version {VERSION}",
+                    "the file has version {} of the model format, this program reads versions {VERSION} to {JOINT_VERSION}",
                     title.version
                 ),
                 "take a program as new as the one that wrote it, or train again",
