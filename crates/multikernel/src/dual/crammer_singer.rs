@@ -23,7 +23,7 @@ const LEAST_CURVATURE: f64 = 1e-10;
 /// Samples of a block.
 const BLOCK: usize = 256;
 /// Passes over a block at most: more make it too exact for margins that will change.
-const MOST_PASSES: usize = 10;
+const MOST_PASSES: usize = 4;
 /// A sample of a block rests when its share of the gap has fallen to this part of the block's largest.
 const REST_SHARE: f64 = 0.1;
 /// A sample rests too when its share is this part of an even share of the target.
@@ -47,6 +47,8 @@ pub(super) struct Outcome {
     pub(super) steps: u64,
     /// Gap of the fixed-kernel problem at the end.
     pub(super) gap: f64,
+    /// What it should be.
+    pub(super) target: f64,
     /// Someone asked to stop.
     pub(super) stopped: bool,
 }
@@ -107,13 +109,13 @@ impl State {
     }
 }
 
-/// Moves `state.a` towards the optimum for the kernel of `rows` until the gap is at most `target` or `stop` says so or
-/// row steps do not help any more. `state.margins` must belong to `state.a` on entry and do on exit.
+/// Moves `state.a` towards the optimum for the kernel of `rows` until the gap is at most what `target` gives for the
+/// primal objective reached, or `stop` says so, or row steps do not help any more. `state.margins` must belong to `state.a` on entry and do on exit.
 pub(super) fn solve(
     rows: &mut Rows<'_>,
     problem: &MulticlassProblem<'_>,
     state: &mut State,
-    target: f64,
+    target: &dyn Fn(f64) -> f64,
     stop: &mut dyn FnMut() -> bool,
 ) -> Outcome {
     let n = problem.classes.len();
@@ -123,19 +125,21 @@ pub(super) fn solve(
     let mut outcome = Outcome {
         steps: 0,
         gap: 0.0,
+        target: 0.0,
         stopped: false,
     };
     loop {
-        let shares = shares(problem, state);
+        let (shares, primal) = look(problem, state);
         outcome.gap = shares.iter().sum();
+        outcome.target = target(primal);
         if outcome.gap <= 0.5 * half.0 {
             half = (outcome.gap, outcome.steps);
         }
         let weary = outcome.steps - half.1 > patience || outcome.gap.is_nan();
-        if outcome.gap <= target || weary || outcome.stopped {
+        if outcome.gap <= outcome.target || weary || outcome.stopped {
             return outcome;
         }
-        let steps = block_step(rows, problem, state, &shares, target, least);
+        let steps = block_step(rows, problem, state, &shares, outcome.target, least);
         if steps == 0 {
             return outcome; // round-off's floor
         }
@@ -151,7 +155,7 @@ pub(super) fn pass(
     state: &mut State,
     target: f64,
 ) {
-    let shares = shares(problem, state);
+    let (shares, _) = look(problem, state);
     let least = least_curvature(rows);
     block_step(rows, problem, state, &shares, target, least);
 }
@@ -183,18 +187,19 @@ fn block_step(
 
 /// P − D for the fixed kernel.
 pub(super) fn gap(problem: &MulticlassProblem<'_>, state: &State) -> f64 {
-    shares(problem, state).iter().sum()
+    look(problem, state).0.iter().sum()
 }
 
-/// Every sample's share of the gap.
-fn shares(problem: &MulticlassProblem<'_>, state: &State) -> Vec<f64> {
+/// Every sample's share of the gap, and the primal objective.
+fn look(problem: &MulticlassProblem<'_>, state: &State) -> (Vec<f64>, f64) {
     let mut shares = vec![0.0; problem.classes.len()];
     let k = problem.n_classes;
-    shares
+    let parts: Vec<f64> = shares
         .par_chunks_mut(TILE)
         .zip(state.margins.tiles().zip(state.a.tiles()))
         .enumerate()
-        .for_each(|(t, (shares, (margins, a)))| {
+        .map(|(t, (shares, (margins, a)))| {
+            let mut primal = 0.0;
             let mut top = [f64::NEG_INFINITY; TILE];
             let mut inner = [0.0; TILE];
             for (e, a) in margins.chunks(TILE).zip(a.chunks(TILE)).take(k) {
@@ -205,11 +210,16 @@ fn shares(problem: &MulticlassProblem<'_>, state: &State) -> Vec<f64> {
                 let own = margins[problem.classes[i] as usize * TILE + j];
                 let cost = problem.costs[i];
                 if cost > 0.0 {
-                    *share = (cost * (top[j] - own) + inner[j]).max(0.0);
+                    let loss = cost * (top[j] - own);
+                    let form = inner[j] + a[problem.classes[i] as usize * TILE + j];
+                    *share = (loss + inner[j]).max(0.0);
+                    primal += loss + 0.5 * form;
                 }
             }
-        });
-    shares
+            primal
+        })
+        .collect();
+    (shares, parts.iter().sum())
 }
 
 #[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
