@@ -78,8 +78,8 @@ pub(crate) struct DataArgs {
     #[arg(long)]
     pub(crate) task: Option<String>,
 
-    /// What to do with a precomputed kernel that is not positive semidefinite: shift (add to its diagonal) or allow
-    /// [default: an error]
+    /// What to do with a precomputed or distance kernel that is not positive semidefinite: clip (set its negative
+    /// eigenvalues to 0, for new samples too), shift (add to its diagonal) or allow [default: an error]
     #[arg(long, value_name = "WHAT")]
     pub(crate) indefinite: Option<String>,
 }

@@ -94,11 +94,12 @@ fn matrices_that_are_no_kernels() {
         &folder.bad(&save),
         &["indefinite", "not positive semidefinite", "--indefinite"],
     );
+    folder.good(&[&save[..], &["--indefinite", "clip"]].concat());
     folder.good(&[&save[..], &["--indefinite", "shift"]].concat());
     folder.good(&[&save[..], &["--indefinite", "allow"]].concat());
     expect(
         &folder.bad(&[&save[..], &["--indefinite", "maybe"]].concat()),
-        &["maybe", "shift"],
+        &["maybe", "clip", "shift"],
     );
     folder.arrays("sizes.npz", &[("a", &[5, 5]), ("b", &[6, 6])], |_, _| 1.0);
     matrices(&folder, "sizes.npz", &["6", "5"]);

@@ -318,6 +318,89 @@ fn weights_of_classes_and_samples_count_as_repetitions_would() {
 }
 
 #[test]
+fn a_clipped_matrix_trains_and_predicts_its_own_samples() {
+    let folder = Folder::new();
+    let n = 60;
+    let class = |i: usize| if i.is_multiple_of(2) { 1.0 } else { -1.0 };
+    // Two classes, and noise that no kernel has.
+    folder.array("k.npy", &[n, n], |k| {
+        let (i, j) = (k / n, k % n);
+        class(i) * class(j) + noise(i.max(j) * n + i.min(j))
+    });
+    folder.array("rows.npy", &[7, n], |k| {
+        let (i, j) = (k / n, k % n);
+        class(i) * class(j) + noise(i.max(j) * n + i.min(j))
+    });
+    let labels: Vec<&str> = (0..n)
+        .map(|i| if class(i) > 0.0 { "a" } else { "b" })
+        .collect();
+    folder.write("y.txt", labels.join("\n"));
+    let options = ["--indefinite", "clip"];
+    let train = [
+        "train", "--gram", "k.npy", "--labels", "y.txt", "--model", "m.mk",
+    ];
+    assert!(
+        folder
+            .bad(&train)
+            .contains("--indefinite clip, shift or allow")
+    );
+    let said = folder.good(&[&train[..], &options].concat());
+    assert!(
+        said.contains("negative eigenvalues were set to 0"),
+        "{said}"
+    );
+    // Clipped once and for all: the same model comes of it, without a repair.
+    let save = ["gram", "--gram", "k.npy", "--out", "clipped.npy"];
+    let said = folder.good(&[&save[..], &options].concat());
+    assert!(
+        said.contains("negative eigenvalues were set to 0"),
+        "{said}"
+    );
+    let again = [
+        "train",
+        "--gram",
+        "clipped.npy",
+        "--labels",
+        "y.txt",
+        "--model",
+        "again.mk",
+    ];
+    folder.good(&again);
+    let scores = |model: &str, gram: &str| -> Vec<f64> {
+        folder.good(&[
+            "predict", "--model", model, "--gram", gram, "--scores", "--out", "p.csv",
+        ]);
+        lines(&folder, "p.csv")
+            .iter()
+            .skip(1)
+            .map(|line| {
+                line.split(',')
+                    .nth(1)
+                    .expect("score")
+                    .parse()
+                    .expect("number")
+            })
+            .collect()
+    };
+    let trained = scores("again.mk", "clipped.npy");
+    let projected = scores("m.mk", "k.npy");
+    assert_eq!((trained.len(), projected.len()), (n, n));
+    for (a, b) in trained.iter().zip(&projected) {
+        assert!((a - b).abs() < 1e-2, "{a} {b}");
+    }
+    for (a, b) in scores("m.mk", "rows.npy").iter().zip(&projected) {
+        assert!((a - b).abs() < 1e-6, "{a} {b}");
+    }
+    // Without clipping its rows are others.
+    assert!(
+        projected
+            .iter()
+            .zip(scores("again.mk", "k.npy"))
+            .any(|(a, b)| (a - b).abs() > 0.1)
+    );
+}
+
+#[test]
 fn given_matrices_train_and_predict_by_name_or_order() {
     let folder = Folder::new();
     two_views(&folder, 60);

@@ -16,7 +16,7 @@ use arrange::TrainingView;
 
 use crate::data::{Scaling, Task, Views};
 use crate::error::{Error, Result};
-use crate::gram::{Kernel, KernelSet, Normalizer, Reference};
+use crate::gram::{Kernel, KernelSet, Normalizer, Reference, Repair};
 use crate::kernel::{Kind, Normalize, Width};
 use crate::loss::LossSpec;
 use crate::norm::NormSpec;
@@ -129,6 +129,17 @@ impl Model {
         {
             notes.push(format!(
                 "the model keeps all {n} training samples, not only the {} with coefficients: centring new samples for kernel '{}' needs them",
+                columns.len(),
+                all[kernel].name
+            ));
+            columns = (0..n).collect();
+        }
+        let clipped = |m: &&usize| matches!(all[**m].repair, Some(Repair::Clip(_)));
+        if let Some(&kernel) = kept.iter().find(clipped)
+            && columns.len() < n
+        {
+            notes.push(format!(
+                "the model keeps all {n} training samples, not only the {} with coefficients: clipping new samples for kernel '{}' needs them",
                 columns.len(),
                 all[kernel].name
             ));
@@ -415,6 +426,11 @@ fn cut(kernel: &Kernel, columns: &[usize]) -> Kernel {
             },
             other => other.clone(),
         },
+        repair: match (&kernel.repair, &kernel.spec.kind) {
+            // What was added to the diagonal of a given matrix means nothing for new samples.
+            (Some(Repair::Shift), Kind::Precomputed) => None,
+            (repair, _) => repair.clone(),
+        },
         ..kernel.clone()
     }
 }
@@ -546,6 +562,15 @@ impl Parts {
                 if !(width > 0.0 && width.is_finite()) {
                     return wrong("its width is not a positive number");
                 }
+            }
+            let given = matches!(kernel.spec.kind, Kind::Precomputed | Kind::Distance(_));
+            let repairable = match &kernel.repair {
+                None => true,
+                Some(Repair::Shift) => given,
+                Some(Repair::Clip(projection)) => given && projection.fits(n),
+            };
+            if !repairable {
+                return wrong("what is to be clipped off new samples does not fit");
             }
             let fits = match (&kernel.normalizer, kernel.spec.normalize) {
                 (Normalizer::None, Normalize::Spherical) => !kernel.needs_factors(),

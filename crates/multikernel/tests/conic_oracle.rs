@@ -11,7 +11,7 @@ use multikernel::norm::Norm;
 #[track_caller]
 fn assert_close(x: f64, y: f64, what: &str) {
     assert!(
-        (x - y).abs() <= 2e-7 * x.abs().max(y.abs()),
+        (x - y).abs() <= 1e-7 * x.abs().max(y.abs()),
         "{what}: {x} and {y}"
     );
 }

@@ -448,16 +448,6 @@ fn assert_survived(problem: &Problem, what: &str) -> Solution {
     );
     assert!(seconds < 20.0, "{what}: {seconds} s");
     let found = solution.certificate;
-    if what.contains("indefinite") && scalar(problem).loss.lipschitz().is_none() {
-        // no bound holds the coefficients and there may be no optimum: enough that nothing is claimed
-        let small = found.relative_gap() <= 1e-6;
-        assert_eq!(
-            solution.status == Status::Converged,
-            small,
-            "{what}: {found:?}"
-        );
-        return solution;
-    }
     let finite = solution.coefficients.iter().chain(&solution.weights);
     assert!(
         finite.into_iter().all(|x| x.is_finite()),

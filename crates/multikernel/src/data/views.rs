@@ -176,17 +176,6 @@ impl Views {
         Ok(out)
     }
 
-    /// Puts other data with the same number of samples into a view.
-    pub(crate) fn replace(&mut self, name: &str, data: ViewData) {
-        if let Some(view) = self.views.iter_mut().find(|v| v.name == name) {
-            debug_assert_eq!(view.data.len(), data.len());
-            *view = Arc::new(View {
-                data,
-                ..View::clone(view)
-            });
-        }
-    }
-
     /// The same samples with those views only for which `wanted` holds.
     pub fn only(&self, wanted: impl Fn(&View) -> bool) -> Self {
         Views {

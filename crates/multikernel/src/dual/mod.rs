@@ -14,13 +14,18 @@
 //! Cost: per round one combined matrix (or its rows on demand), one product and one histogram of the pairs of support
 //! samples, for any number of kernels per statistic; per working-set step two rows.
 
+mod crammer_singer;
 mod extrapolate;
+mod free;
 pub mod interleaved;
+pub mod multiclass;
+mod outputs;
 mod polish;
 mod rows;
 mod simplex;
 mod smo;
 pub mod tikhonov;
+mod tiles;
 pub mod wrapper;
 
 use crate::certificate::{Certificate, Problem, certify, from_scores};
@@ -30,6 +35,7 @@ use crate::norm::Norm;
 use crate::observe::{Observer, Progress};
 use crate::random::Random;
 use extrapolate::Extrapolation;
+use outputs::Outputs;
 use rows::Rows;
 use simplex::Newton;
 use std::time::Instant;
@@ -167,14 +173,27 @@ pub fn solve(
     let mut share = INNER_SHARE;
     let mut doubted = false;
     let mut certificate = None;
+    let mut outputs = Outputs::new(gram, limits.memory);
     let status = loop {
-        let mut rows = Rows::new(gram.combine(&weights), n, limits.memory);
+        let combined = gram.combine(&weights);
+        let mut rows = match &outputs {
+            // Few samples move in later rounds: mostly those that are free now.
+            Some(_) if !history.is_empty() => {
+                let free = simplex::free_samples(problem, &state.a);
+                Rows::on_demand(combined, n, limits.memory, &free)
+            }
+            _ => Rows::new(combined, n, limits.memory),
+        };
         // Scores from rows rounded to f32 carry an error in proportion to a; exact ones to start with leave an error in
         // proportion to the change of a alone, which falls from round to round.
-        let exact = doubted
+        let exact = outputs.is_some()
+            || doubted
             || limits.tolerance * scale(problem, &state, &history)
                 < NOISY * rounding(&rows, problem, &state.a);
-        if exact {
+        if let Some(outputs) = &mut outputs {
+            outputs.follow(gram, &state.a);
+            state.scores = outputs.scores(&weights);
+        } else if exact {
             state.scores = rows.exact_product(&state.a);
         } else {
             state.scores.fill(0.0);
@@ -192,10 +211,17 @@ pub fn solve(
         if inner.gap > target && !inner.stopped {
             // Steps on pairs have given up.
             polish::polish(gram, &weights, &rows, problem, &mut state, target);
-        } else if exact && inner.steps > 0 {
+        } else if exact && outputs.is_none() && inner.steps > 0 {
             state.scores = rows.exact_product(&state.a);
         }
-        let forms = gram.quadratic_forms(crate::gram::Coefficients::single(&state.a));
+        let forms = match &mut outputs {
+            Some(outputs) => {
+                outputs.follow(gram, &state.a);
+                state.scores = outputs.scores(&weights);
+                outputs.forms()
+            }
+            None => gram.quadratic_forms(crate::gram::Coefficients::single(&state.a)),
+        };
         let now = from_scores(norm, problem, &state.a, &weights, &state.scores, &forms);
         // Weights follow coefficients that are too rough to show the way: be more exact from here on.
         let falls = now.primal - now.dual < 0.9 * gap;
@@ -217,8 +243,17 @@ pub fn solve(
         let reached = now.relative_gap() <= limits.tolerance;
         // The gap of rounded scores is believed only if the kernels themselves confirm it.
         if reached {
-            let scores = rows.exact_product(&state.a);
-            let confirmed = from_scores(norm, problem, &state.a, &weights, &scores, &forms);
+            let confirmed = match Outputs::new(gram, limits.memory) {
+                Some(mut fresh) => {
+                    fresh.follow(gram, &state.a);
+                    let (scores, forms) = (fresh.scores(&weights), fresh.forms());
+                    from_scores(norm, problem, &state.a, &weights, &scores, &forms)
+                }
+                None => {
+                    let scores = rows.exact_product(&state.a);
+                    from_scores(norm, problem, &state.a, &weights, &scores, &forms)
+                }
+            };
             if confirmed.relative_gap() <= limits.tolerance {
                 certificate = Some(confirmed);
                 break Status::Converged;
@@ -237,15 +272,9 @@ pub fn solve(
             doubted = true;
         } else if !fixed {
             if sparse {
-                newton.step(
-                    gram,
-                    &mut rows,
-                    problem,
-                    &state,
-                    &forms,
-                    now.primal,
-                    &mut weights,
-                );
+                newton.step(&forms, now.primal, &mut weights, |weights| {
+                    simplex::newton_point(gram, &mut rows, problem, &state, weights, &forms)
+                });
             } else {
                 let s: Vec<f64> = forms.iter().map(|q| q.sqrt()).collect();
                 extrapolation.step(norm, &s, &forms, now.primal, &mut weights);
@@ -301,7 +330,12 @@ fn coarse_weights(
         tolerance: limits.tolerance.max(COARSE_TOLERANCE),
         ..*limits
     };
-    let solution = solve(&gram.subset(&some), norm, &part, &limits, None, observer);
+    let part_gram = gram.copied_subset(&some, limits.memory / 2);
+    let limits = Limits {
+        memory: limits.memory / 2,
+        ..limits
+    };
+    let solution = solve(&part_gram, norm, &part, &limits, None, observer);
     (solution.status == Status::Converged).then_some(solution.weights)
 }
 

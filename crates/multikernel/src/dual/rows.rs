@@ -6,6 +6,8 @@ use std::collections::HashMap;
 
 /// Rows per task of a product.
 const CHUNK: usize = 32;
+/// Rows computed together.
+const AT_ONCE: usize = 64;
 
 /// The combined kernel K of a training Gram.
 #[derive(Debug)]
@@ -43,6 +45,27 @@ impl<'g> Rows<'g> {
         }
     }
 
+    /// Rows on demand, those in `first` at once: for kernels so dear to read that rows nobody asks for should not be made.
+    pub(crate) fn on_demand(
+        combined: Combined<'g>,
+        n: usize,
+        memory: u64,
+        first: &[usize],
+    ) -> Self {
+        let capacity = (memory / (4 * n as u64 + 64)).max(2) as usize;
+        let first = &first[..first.len().min(capacity)];
+        let mut values = vec![0.0; first.len() * n];
+        combined.rows(first, &mut values);
+        let rows = first.iter().copied();
+        let held = rows.zip(values.chunks(n).map(<[f32]>::to_vec)).collect();
+        Rows {
+            n,
+            diagonal: combined.diagonal(),
+            combined,
+            held: Held::Some(capacity, held),
+        }
+    }
+
     /// K_ii.
     pub(crate) fn diagonal(&self) -> &[f64] {
         &self.diagonal
@@ -74,6 +97,48 @@ impl<'g> Rows<'g> {
         }
     }
 
+    /// So many rows at most may be asked for at once by [`Rows::hold`].
+    pub(crate) fn capacity(&self) -> usize {
+        match &self.held {
+            Held::Matrix(_) => self.n,
+            Held::Some(capacity, _) => *capacity,
+        }
+    }
+
+    /// Has these rows ready for [`Rows::row`].
+    pub(crate) fn hold(&mut self, samples: &[usize]) {
+        let n = self.n;
+        let Held::Some(capacity, rows) = &mut self.held else {
+            return;
+        };
+        let is_missing = |i: &&usize| !rows.contains_key(*i);
+        let mut missing: Vec<usize> = samples.iter().filter(is_missing).copied().collect();
+        if rows.len() + missing.len() > *capacity {
+            rows.clear();
+            missing = samples.to_vec();
+        }
+        for part in missing.chunks(AT_ONCE) {
+            let mut values = vec![0.0; part.len() * n];
+            self.combined.rows(part, &mut values);
+            for (&i, row) in part.iter().zip(values.chunks(n)) {
+                rows.insert(i, row.to_vec());
+            }
+        }
+    }
+
+    /// Row i, which is held.
+    pub(crate) fn row(&self, i: usize) -> &[f32] {
+        match &self.held {
+            Held::Matrix(values) => &values[i * self.n..(i + 1) * self.n],
+            Held::Some(_, rows) => rows.get(&i).map_or(&[], |row| row),
+        }
+    }
+
+    /// K A from the kernels themselves, for several numbers per sample.
+    pub(crate) fn exact_products(&self, a: &[f64], outputs: usize) -> Vec<f64> {
+        self.combined.product(Coefficients::new(a, outputs))
+    }
+
     /// K a from the kernels themselves, not from rows rounded to f32.
     pub(crate) fn exact_product(&self, a: &[f64]) -> Vec<f64> {
         self.combined.product(Coefficients::single(a))
@@ -92,7 +157,23 @@ impl<'g> Rows<'g> {
                         }
                     });
             }
-            Held::Some(..) => {
+            Held::Some(_, rows) => {
+                let change = |i: &usize| a[*i] != 0.0;
+                let moved: Vec<usize> = (0..self.n).filter(change).collect();
+                if let Some(held) = moved
+                    .iter()
+                    .map(|i| rows.get(i))
+                    .collect::<Option<Vec<_>>>()
+                {
+                    for (&i, row) in moved.iter().zip(held) {
+                        let a = a[i];
+                        scores
+                            .iter_mut()
+                            .zip(row)
+                            .for_each(|(s, &k)| *s += a * f64::from(k));
+                    }
+                    return;
+                }
                 let product = self.combined.product(Coefficients::single(a));
                 for (s, p) in scores.iter_mut().zip(product) {
                     *s += p;

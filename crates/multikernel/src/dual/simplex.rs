@@ -42,17 +42,14 @@ impl Newton {
         }
     }
 
-    /// Replaces β by the next weights, given what the solver found for them.
-    #[allow(clippy::too_many_arguments)]
+    /// Replaces β by the next weights, given what the solver found for them; `newton_point` is the minimiser of the
+    /// quadratic model around β, if that can be made.
     pub(super) fn step(
         &mut self,
-        gram: &Gram,
-        rows: &mut Rows<'_>,
-        problem: &Problem<'_>,
-        state: &smo::Coefficients,
         forms: &[f64],
         primal: f64,
         weights: &mut [f64],
+        newton_point: impl FnOnce(&[f64]) -> Option<Vec<f64>>,
     ) {
         if primal > self.primal && self.halvings < MOST_HALVINGS {
             self.halvings += 1;
@@ -64,7 +61,7 @@ impl Newton {
         self.best = weights.to_vec();
         self.primal = primal;
         self.halvings = 0;
-        match newton_point(gram, rows, problem, state, weights, forms) {
+        match newton_point(weights) {
             Some(next) => weights.copy_from_slice(&next),
             None => {
                 // The map's own step: slow, but downhill.
@@ -82,7 +79,7 @@ impl Newton {
 }
 
 /// The minimiser of the quadratic model around β on the simplex; none if the model cannot be made.
-fn newton_point(
+pub(super) fn newton_point(
     gram: &Gram,
     rows: &mut Rows<'_>,
     problem: &Problem<'_>,
@@ -115,6 +112,16 @@ fn newton_point(
             z.iter_mut().zip(&ones).for_each(|(z, o)| *z -= along * o);
         }
     }
+    minimize_model(weights, forms, &kernels, &z)
+}
+
+/// The minimiser on the simplex of the quadratic model whose Hessian is ⟨z_m, z_l⟩ for the kernels named.
+pub(super) fn minimize_model(
+    weights: &[f64],
+    forms: &[f64],
+    kernels: &[usize],
+    z: &[Vec<f64>],
+) -> Option<Vec<f64>> {
     let k = kernels.len();
     let mut hessian = vec![0.0; k * k];
     for i in 0..k {
@@ -136,7 +143,7 @@ fn newton_point(
 }
 
 /// Kernels with weight, and those whose q says that they should have some.
-fn kernels_that_matter(weights: &[f64], forms: &[f64]) -> Vec<usize> {
+pub(super) fn kernels_that_matter(weights: &[f64], forms: &[f64]) -> Vec<usize> {
     let heaviest = weights.iter().fold(0.0f64, |a, &b| a.max(b));
     let largest = forms.iter().fold(0.0f64, |a, &b| a.max(b));
     let mut order: Vec<usize> = (0..weights.len()).collect();
@@ -155,7 +162,7 @@ fn kernels_that_matter(weights: &[f64], forms: &[f64]) -> Vec<usize> {
 }
 
 /// Samples strictly inside a piece of their dual term.
-fn free_samples(problem: &Problem<'_>, a: &[f64]) -> Vec<usize> {
+pub(super) fn free_samples(problem: &Problem<'_>, a: &[f64]) -> Vec<usize> {
     (0..a.len())
         .filter(|&i| {
             let (c, y) = (problem.costs[i], problem.targets[i]);

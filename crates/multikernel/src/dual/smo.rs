@@ -24,6 +24,9 @@ const STEPS_PER_LOOK: f64 = 0.5;
 const AT_BOUND: f64 = 1e-14;
 /// If so many looks do not lower the gap by a tenth, more will not either.
 const PATIENCE: usize = 500;
+/// No dual value exceeds a primal one where the kernel is positive semidefinite; one that is so many times as large is
+/// no round-off: the kernel is indefinite, and if the loss does not bound the coefficients, there is no optimum.
+const NO_OPTIMUM: f64 = 2.0;
 /// Shrinking copies its arrays only when this share would go.
 const SHRINK_SHARE: f64 = 0.25;
 
@@ -64,7 +67,10 @@ pub(crate) fn solve(
     };
     let look = ((n as f64 * STEPS_PER_LOOK) as u64).clamp(100, 100_000);
     let mut patience = (outcome.gap, PATIENCE);
+    let unbounded = problem.loss.lipschitz().is_none();
+    let mut lowest = objectives(problem, state).0;
     while outcome.gap > target && outcome.steps < max_steps && !outcome.stopped {
+        let before = unbounded.then(|| state.clone());
         let mut work = Working::new(rows, problem, state);
         let mut steps = 0;
         while steps < look {
@@ -85,6 +91,14 @@ pub(crate) fn solve(
         }
         work.finish(rows, state);
         outcome.steps += steps;
+        if let Some(before) = before {
+            let (primal, dual) = objectives(problem, state);
+            if !(primal.is_finite() && dual <= NO_OPTIMUM * lowest) {
+                *state = before;
+                break;
+            }
+            lowest = lowest.min(primal);
+        }
         let before = outcome.gap;
         outcome.gap = gap(problem, state);
         if steps == 0 || (steps < look && !outcome.stopped && outcome.gap >= before) {
@@ -101,11 +115,21 @@ pub(crate) fn solve(
     outcome
 }
 
-/// P − D for the fixed kernel: ½aᵀKa + risk − (linear − ½aᵀKa).
+/// P − D for the fixed kernel.
 pub(crate) fn gap(problem: &Problem<'_>, state: &Coefficients) -> f64 {
+    let (primal, dual) = objectives(problem, state);
+    primal - dual
+}
+
+/// ½aᵀKa + risk and linear − ½aᵀKa.
+fn objectives(problem: &Problem<'_>, state: &Coefficients) -> (f64, f64) {
     let form: f64 = state.a.iter().zip(&state.scores).map(|(a, f)| a * f).sum();
     let bias = best_bias(problem, &state.scores);
-    form + risk(problem, &state.scores, bias) - dual_linear(problem, &state.a)
+    let risk = risk(problem, &state.scores, bias);
+    (
+        0.5 * form + risk,
+        dual_linear(problem, &state.a) - 0.5 * form,
+    )
 }
 
 /// The samples that may still move, in compact arrays.

@@ -16,12 +16,32 @@ use std::sync::{Arc, Mutex};
 pub(super) struct Side {
     pub(super) view: String,
     pub(super) statistic: Statistic,
+    /// The kernel whose repaired values these are; none where they are the view's own.
+    pub(super) repaired: Option<String>,
     pub(super) operand: Arc<Operand>,
 }
 
 impl Side {
-    pub(super) fn is(&self, view: &str, statistic: Statistic) -> bool {
-        self.view == view && self.statistic == statistic
+    /// What the kernel, which has this statistic, looks at.
+    pub(super) fn of(kernel: &Kernel, statistic: Statistic, operand: Operand) -> Side {
+        Side {
+            view: kernel.view().to_owned(),
+            statistic,
+            repaired: kernel.repair.as_ref().map(|_| kernel.name.clone()),
+            operand: Arc::new(operand),
+        }
+    }
+
+    pub(super) fn serves(&self, kernel: &Kernel, statistic: Statistic) -> bool {
+        self.view == kernel.view()
+            && self.statistic == statistic
+            && self.repaired.as_ref() == kernel.repair.as_ref().map(|_| &kernel.name)
+    }
+
+    fn is(&self, other: &Side) -> bool {
+        self.view == other.view
+            && self.statistic == other.statistic
+            && self.repaired == other.repaired
     }
 }
 
@@ -102,7 +122,7 @@ fn plan(kernels: &[Kernel], sides: &[Side]) -> Vec<Plan> {
         let Some((statistic, _)) = kernel.parts() else {
             continue;
         };
-        let Some(side) = sides.iter().position(|s| s.is(kernel.view(), statistic)) else {
+        let Some(side) = sides.iter().position(|s| s.serves(kernel, statistic)) else {
             continue;
         };
         let alone = kernel.needs_factors();
@@ -212,11 +232,7 @@ fn raw_family(
     observer: &dyn Observer,
 ) -> Result<Family> {
     let right = &sides.cols[plan.side];
-    let left = sides
-        .rows
-        .iter()
-        .find(|s| s.is(&right.view, right.statistic))
-        .unwrap_or(right);
+    let left = sides.rows.iter().find(|s| s.is(right)).unwrap_or(right);
     let (low, high) = left.operand.range(&right.operand);
     let n_rows = left.operand.len();
     let source = match left.operand.given() {

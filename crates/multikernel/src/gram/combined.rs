@@ -2,7 +2,10 @@
 
 use super::family::{CACHED_ROWS, Family, Map};
 use super::grid::Table;
+use super::lookup::Exponential;
+use super::products::{Row, add_rows};
 use super::{Coefficients, Gram};
+use crate::kernel::Profile;
 use crate::math::dot;
 use crate::pages::zeros;
 use rayon::prelude::*;
@@ -16,7 +19,8 @@ const ROWS: usize = 32;
 #[derive(Debug)]
 enum Part<'g> {
     Scaled(&'g Family, f64),
-    Table(&'g Family, Table),
+    /// With the kernel itself if it is only one, and an exponential.
+    Table(&'g Family, Table, Option<Exponential>),
 }
 
 /// Σ_m β_m K_m between the row samples and the column samples of a [`Gram`].
@@ -53,7 +57,7 @@ impl<'g> Combined<'g> {
                         error_bound += worst * b.abs() * bound.0;
                         rows_error_bound += worst * b.abs() * bound.2;
                     }
-                    Part::Table(family, basis.combine(&beta))
+                    Part::Table(family, basis.combine(&beta), alone(family, &beta))
                 }
             });
             if let Some(centring) = &family.centring {
@@ -137,7 +141,7 @@ impl<'g> Combined<'g> {
                         Part::Scaled(family, factor) => {
                             (family, factor * f64::from(family.diagonal[i]))
                         }
-                        Part::Table(family, table) => (family, table.at(family.diagonal[i])),
+                        Part::Table(family, table, _) => (family, table.at(family.diagonal[i])),
                     };
                     let factor = family.factors.as_ref().map_or(1.0, |f| f.0[i] * f.1[i]);
                     sum += factor * value;
@@ -200,10 +204,23 @@ impl<'g> Combined<'g> {
     }
 }
 
+/// The one kernel of the family with a weight, if there is only one and it is an exponential.
+fn alone(family: &Family, beta: &[f64]) -> Option<Exponential> {
+    let mut weighted = beta
+        .iter()
+        .zip(&family.profiles)
+        .filter(|(b, _)| **b != 0.0);
+    let (b, (profile, factor)) = weighted.next()?;
+    match (profile, weighted.next()) {
+        (Profile::Exp { width }, None) => Exponential::new(b * factor, *width),
+        _ => None,
+    }
+}
+
 impl<'g> Part<'g> {
     fn family(&self) -> &'g Family {
         match self {
-            Part::Scaled(family, _) | Part::Table(family, _) => family,
+            Part::Scaled(family, _) | Part::Table(family, ..) => family,
         }
     }
 }
@@ -252,8 +269,11 @@ impl View<'_> {
                 part.family().factors.is_none() && matches!(self.gram.cols, super::Index::All(_));
             part.family().for_rows(&samples, |r, t| {
                 let out = &mut out[r * n..(r + 1) * n];
-                if let (true, Part::Table(_, table)) = (plain, part) {
-                    table.look_up(t, out);
+                if let (true, Part::Table(_, table, alone)) = (plain, part) {
+                    match alone {
+                        Some(one) => one.values(t, out),
+                        None => table.look_up(t, out),
+                    }
                     return;
                 }
                 let mut sums = [0.0f64; TILE];
@@ -269,6 +289,22 @@ impl View<'_> {
         self.for_sums(rows, |r, sums| round(sums, &mut out[r * n..(r + 1) * n]));
     }
 
+    /// Row of sample i of every part, if all of them lie in memory as they are.
+    fn plain_rows(&self, i: usize) -> Option<Vec<Row<'_>>> {
+        let (super::Index::All(_), None) = (&self.gram.cols, &self.of.shifts) else {
+            return None;
+        };
+        self.of
+            .parts
+            .iter()
+            .map(|part| match part {
+                // The part's factor is the family's times the weight.
+                Part::Scaled(family, factor) => Some((family.plain_row(i)?.0, *factor)),
+                Part::Table(..) => None,
+            })
+            .collect()
+    }
+
     /// Hands out combined rows before they are rounded.
     fn for_sums(&self, rows: &[usize], mut each: impl FnMut(usize, &[f64])) {
         let n = self.gram.n_cols();
@@ -280,6 +316,17 @@ impl View<'_> {
             1
         };
         let mut sums = vec![0.0f64; block * n];
+        if samples
+            .first()
+            .is_some_and(|&i| self.plain_rows(i).is_some())
+        {
+            for (r, rows) in samples.iter().map(|&i| self.plain_rows(i)).enumerate() {
+                sums[..n].fill(0.0);
+                add_rows(&rows.unwrap_or_default(), &mut sums[..n]);
+                each(r, &sums[..n]);
+            }
+            return;
+        }
         for (b, samples) in samples.chunks(block).enumerate() {
             sums.fill(0.0);
             for part in &self.of.parts {
@@ -308,7 +355,7 @@ impl View<'_> {
                 let t = &t[from..from + sums.len()];
                 match part {
                     Part::Scaled(_, factor) => scaled(t, *factor, sums),
-                    Part::Table(_, table) => looked_up(t, table, sums),
+                    Part::Table(_, table, _) => looked_up(t, table, sums),
                 }
             }
             (cols, _) => {
@@ -316,7 +363,7 @@ impl View<'_> {
                     let j = cols.get(from + j);
                     let value = match part {
                         Part::Scaled(_, factor) => factor * f64::from(t[j]),
-                        Part::Table(_, table) => table.at(t[j]),
+                        Part::Table(_, table, _) => table.at(t[j]),
                     };
                     *sum += factors.map_or(1.0, |f| f.0[i] * f.1[j]) * value;
                 }

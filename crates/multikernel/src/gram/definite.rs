@@ -4,12 +4,17 @@
 //! eigenvalue is estimated by Lanczos on the whole matrix. Above, a scan of all pairs for |k_ij|² > k_ii k_jj (two
 //! samples are enough to prove it) and a seeded principal submatrix decide whether the whole matrix is looked at.
 
+use super::clip::{self, Projection};
 use crate::data::Pairwise;
 use crate::eigen::extremes;
 use crate::error::{Error, Result};
+use crate::kernel::Profile;
 use crate::math::mixed_dot;
+use crate::observe::{Observer, Progress};
 use crate::random::Random;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::str::FromStr;
 
 /// Up to so many samples the whole matrix is always looked at.
@@ -23,6 +28,8 @@ pub enum Indefinite {
     /// Refuse it.
     #[default]
     Error,
+    /// Take the nearest positive semidefinite matrix instead: negative eigenvalues become 0.
+    Clip,
     /// Add the size of the smallest eigenvalue to the diagonal.
     Shift,
     /// Take it as it is: the problem may have no optimum, and the certificate says how far one got.
@@ -35,61 +42,170 @@ impl FromStr for Indefinite {
     fn from_str(text: &str) -> Result<Self> {
         match text {
             "error" => Ok(Indefinite::Error),
+            "clip" => Ok(Indefinite::Clip),
             "shift" => Ok(Indefinite::Shift),
             "allow" => Ok(Indefinite::Allow),
             _ => Err(Error::input(
                 "indefinite",
                 format!("'{text}' is not known"),
-                "write error, shift or allow",
+                "write error, clip, shift or allow",
             )),
         }
     }
 }
 
-/// Checks a square symmetric matrix; gives back another if it was changed, and what was done, in a sentence.
+/// What was done with a kernel whose training matrix was indefinite.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Repair {
+    /// Its negative eigenvalues became 0; this takes the same directions off the rows of new samples.
+    Clip(Projection),
+    /// Something was added to its diagonal. New samples are not on it.
+    Shift,
+}
+
+/// A matrix that was made positive semidefinite.
+pub(super) struct Repaired {
+    pub(super) matrix: Pairwise,
+    pub(super) repair: Repair,
+    /// What was done, in a sentence.
+    pub(super) note: String,
+}
+
+impl Repaired {
+    /// Bytes that it holds for good.
+    pub(super) fn bytes(&self) -> u64 {
+        let directions = match &self.repair {
+            Repair::Clip(projection) => projection.bytes(),
+            Repair::Shift => 0,
+        };
+        self.matrix.bytes_in_memory() + directions
+    }
+}
+
+/// The kernel φ(t) of a given matrix of t.
+pub(super) struct Given<'a> {
+    pub(super) matrix: &'a Pairwise,
+    pub(super) profile: Profile,
+}
+
+impl Given<'_> {
+    pub(super) fn row(&self, i: usize) -> Cow<'_, [f32]> {
+        let row = self.matrix.row(i);
+        match self.profile {
+            Profile::Identity => Cow::Borrowed(row),
+            profile => row
+                .iter()
+                .map(|&t| profile.value(f64::from(t)) as f32)
+                .collect(),
+        }
+    }
+
+    fn map_rows<T: Send>(&self, f: impl Fn(usize, &[f32]) -> T + Sync) -> Vec<T> {
+        self.matrix.map_rows(|i, _| f(i, &self.row(i)))
+    }
+
+    /// All rows, one after the other.
+    pub(super) fn values(&self) -> Vec<f32> {
+        let mut values = Vec::with_capacity(self.matrix.rows() * self.matrix.cols());
+        for i in 0..self.matrix.rows() {
+            values.extend_from_slice(&self.row(i));
+            self.matrix.release_rows(i..i + 1);
+        }
+        values
+    }
+}
+
+/// Checks a square symmetric matrix and repairs it as asked, within `memory` bytes; none if it stays as it is.
+/// `name` says what it is, as in: kernel matrix 'a'.
 pub(super) fn check(
-    matrix: &Pairwise,
+    given: &Given<'_>,
     name: &str,
     policy: Indefinite,
-) -> Result<Option<(Pairwise, String)>> {
+    memory: u64,
+    observer: &dyn Observer,
+) -> Result<Option<Repaired>> {
     if policy == Indefinite::Allow {
         return Ok(None);
     }
-    let n = matrix.rows();
-    let largest = largest_entry(matrix);
+    let n = given.matrix.rows();
+    let largest = largest_entry(given);
     let floor = -TOLERATED * largest * n as f64;
-    if n > EXACT && !suspicious(matrix, largest) {
+    if n > EXACT && !suspicious(given, largest) {
         return Ok(None);
     }
     let everyone: Vec<usize> = (0..n).collect();
-    let smallest = smallest_eigenvalue(matrix, &everyone);
+    let smallest = smallest_eigenvalue(given, &everyone);
     if smallest >= floor {
         return Ok(None);
     }
-    if policy == Indefinite::Error {
-        return Err(Error::input(
-            format!("kernel matrix '{name}'"),
+    let fits = |needed: u64, remedy: &str| {
+        if needed <= memory {
+            return Ok(());
+        }
+        Err(Error::Memory {
+            what: format!("making {name} of {n} samples positive semidefinite"),
+            needed,
+            available: memory,
+            remedy: remedy.into(),
+        })
+    };
+    match policy {
+        Indefinite::Allow => Ok(None),
+        Indefinite::Error => Err(Error::input(
+            name,
             format!(
                 "it is not positive semidefinite: its smallest eigenvalue is about {smallest:.3}, its largest entry {largest:.3}"
             ),
-            "repair the matrix, or say what to do with it: --indefinite shift or --indefinite allow",
-        ));
+            "repair the matrix, or say what to do with it: --indefinite clip, shift or allow",
+        )),
+        Indefinite::Shift => {
+            fits(4 * (n as u64).pow(2), "allow more memory")?;
+            // The estimate is never below the true eigenvalue: a little more makes it safe.
+            let shift = -1.01 * smallest;
+            let mut values = given.values();
+            values
+                .iter_mut()
+                .step_by(n + 1)
+                .for_each(|v| *v += shift as f32);
+            Ok(Some(Repaired {
+                matrix: Pairwise::new(n, n, values)?,
+                repair: Repair::Shift,
+                note: format!("{name} is indefinite: {shift:.3} was added to its diagonal"),
+            }))
+        }
+        Indefinite::Clip => {
+            fits(
+                clip::bytes(n),
+                "allow more memory, or take --indefinite shift, which needs less",
+            )?;
+            let told = |done: u64| {
+                let stage = &format!("clipping {name}");
+                let total = 1;
+                let progress = Progress::Work { stage, done, total };
+                match observer.progress(&progress).is_break() {
+                    true => Err(Error::Stopped),
+                    false => Ok(()),
+                }
+            };
+            told(0)?;
+            let clipped = clip::clip(n, |i| given.row(i), largest).map_err(|e| e.within(name))?;
+            told(1)?;
+            Ok(clipped.map(|clipped| Repaired {
+                note: format!(
+                    "{name} is indefinite: its {} negative eigenvalues were set to 0, which changed it by {:.2} % (Frobenius norm)",
+                    clipped.projection.directions(),
+                    100.0 * clipped.change
+                ),
+                matrix: clipped.matrix,
+                repair: Repair::Clip(clipped.projection),
+            }))
+        }
     }
-    // The estimate is never below the true eigenvalue: a little more makes it safe.
-    let shift = -1.01 * smallest;
-    let mut values = Vec::with_capacity(n * n);
-    for i in 0..n {
-        values.extend_from_slice(matrix.row(i));
-        values[i * n + i] += shift as f32;
-    }
-    let note =
-        format!("kernel matrix '{name}' is indefinite: {shift:.3} was added to its diagonal");
-    Ok(Some((Pairwise::new(n, n, values)?, note)))
 }
 
-fn largest_entry(matrix: &Pairwise) -> f64 {
+fn largest_entry(given: &Given<'_>) -> f64 {
     let of_row = |_, row: &[f32]| row.iter().fold(0.0f32, |a, v| a.max(v.abs()));
-    matrix
+    given
         .map_rows(of_row)
         .into_iter()
         .fold(0.0, f32::max)
@@ -97,11 +213,11 @@ fn largest_entry(matrix: &Pairwise) -> f64 {
 }
 
 /// Whether two samples prove, or a sample of the samples suggests, that the matrix is indefinite.
-fn suspicious(matrix: &Pairwise, largest: f64) -> bool {
-    let n = matrix.rows();
-    let diagonal: Vec<f32> = matrix.map_rows(|i, row| row[i]);
+fn suspicious(given: &Given<'_>, largest: f64) -> bool {
+    let n = given.matrix.rows();
+    let diagonal: Vec<f32> = given.map_rows(|i, row| row[i]);
     let slack = (TOLERATED * largest) as f32;
-    let proved = matrix.map_rows(|i, row| {
+    let proved = given.map_rows(|i, row| {
         let own = diagonal[i];
         own < -slack
             || row
@@ -113,30 +229,30 @@ fn suspicious(matrix: &Pairwise, largest: f64) -> bool {
         return true;
     }
     let some = Random::new(0).sample(n, EXACT);
-    smallest_eigenvalue(matrix, &some) < -TOLERATED * largest * some.len() as f64
+    smallest_eigenvalue(given, &some) < -TOLERATED * largest * some.len() as f64
 }
 
 /// An estimate, never below the truth, for the principal submatrix of the samples named.
-fn smallest_eigenvalue(matrix: &Pairwise, samples: &[usize]) -> f64 {
+fn smallest_eigenvalue(given: &Given<'_>, samples: &[usize]) -> f64 {
     let m = samples.len();
-    let everyone = m == matrix.rows();
+    let everyone = m == given.matrix.rows();
     let part: Vec<f32> = if everyone {
         Vec::new()
     } else {
         let mut values = Vec::with_capacity(m * m);
         for some in samples.chunks(16) {
             for &i in some {
-                let row = matrix.row(i);
+                let row = given.row(i);
                 values.extend(samples.iter().map(|&j| row[j]));
             }
             // The system reads ahead, so more than these rows is in memory by now.
-            matrix.release();
+            given.matrix.release();
         }
         values
     };
     let multiply = |x: &[f64], out: &mut [f64]| {
         if everyone {
-            out.copy_from_slice(&matrix.map_rows(|_, row| mixed_dot(row, x)));
+            out.copy_from_slice(&given.map_rows(|_, row| mixed_dot(row, x)));
         } else {
             out.par_iter_mut()
                 .zip(part.par_chunks(m))
@@ -155,32 +271,71 @@ mod tests {
         Pairwise::new(n, n, (0..n * n).map(|k| entry(k / n, k % n)).collect()).unwrap()
     }
 
+    fn checked(matrix: &Pairwise, policy: Indefinite, memory: u64) -> Result<Option<Repaired>> {
+        let profile = Profile::Identity;
+        check(&Given { matrix, profile }, "it", policy, memory, &())
+    }
+
+    fn repaired(matrix: &Pairwise, policy: Indefinite) -> Repaired {
+        checked(matrix, policy, u64::MAX).unwrap().unwrap()
+    }
+
+    fn passes(matrix: &Pairwise, policy: Indefinite) -> bool {
+        checked(matrix, policy, u64::MAX).unwrap().is_none()
+    }
+
     #[test]
     fn kernels_pass_and_others_are_named() {
         for n in [2, 50, 1200] {
             let good = matrix(n, |i, j| (-((i as f32 - j as f32) / 5.0).powi(2)).exp());
-            assert!(check(&good, "good", Indefinite::Error).unwrap().is_none());
+            for policy in [Indefinite::Error, Indefinite::Clip, Indefinite::Shift] {
+                assert!(passes(&good, policy), "{n} {policy:?}");
+            }
             // One pair that no kernel can have.
             let bad = matrix(n, |i, j| match (i, j) {
                 (0, 1) | (1, 0) => 3.0,
                 _ if i == j => 1.0,
                 _ => 0.0,
             });
-            let error = check(&bad, "bad", Indefinite::Error)
-                .unwrap_err()
-                .to_string();
+            let error = checked(&bad, Indefinite::Error, u64::MAX).err().unwrap();
+            let error = error.to_string();
             assert!(
-                error.contains("'bad'") && error.contains("eigenvalue is about -2.000"),
+                error.starts_with("it: ") && error.contains("eigenvalue is about -2.000"),
                 "{error}"
             );
-            assert!(check(&bad, "bad", Indefinite::Allow).unwrap().is_none());
-            let (shifted, note) = check(&bad, "bad", Indefinite::Shift).unwrap().unwrap();
-            assert!(note.contains("was added to its diagonal"), "{note}");
+            assert!(passes(&bad, Indefinite::Allow));
+            let shifted = repaired(&bad, Indefinite::Shift);
             assert!(
-                check(&shifted, "shifted", Indefinite::Error)
-                    .unwrap()
-                    .is_none()
+                shifted.note.contains("was added to its diagonal"),
+                "{}",
+                shifted.note
             );
+            assert!(passes(&shifted.matrix, Indefinite::Error));
+            let clipped = repaired(&bad, Indefinite::Clip);
+            assert!(
+                clipped.note.contains("its 1 negative eigenvalues were set"),
+                "{}",
+                clipped.note
+            );
+            assert!(passes(&clipped.matrix, Indefinite::Error));
+            // (1 + 3)/2 in the only direction that is left of the pair.
+            for (i, j) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+                assert!((clipped.matrix.row(i)[j] - 2.0).abs() < 1e-6);
+            }
+        }
+    }
+
+    #[test]
+    fn repairs_stay_within_the_memory() {
+        let n = 60;
+        let bad = matrix(n, |i, j| if i == j { 0.0 } else { 1.0 });
+        for (policy, needed) in [
+            (Indefinite::Clip, clip::bytes(n)),
+            (Indefinite::Shift, 4 * 60 * 60),
+        ] {
+            assert!(checked(&bad, policy, needed).is_ok());
+            let error = checked(&bad, policy, needed - 1).err().unwrap();
+            assert!(matches!(error, Error::Memory { .. }), "{error}");
         }
     }
 
@@ -191,6 +346,6 @@ mod tests {
         let bad = matrix(n, |i, j| {
             f32::from(u8::from(i == j)) * 2.0 - 0.01 * sign(i) * sign(j)
         });
-        assert!(check(&bad, "bad", Indefinite::Error).is_err());
+        assert!(checked(&bad, Indefinite::Error, u64::MAX).is_err());
     }
 }

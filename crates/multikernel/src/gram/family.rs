@@ -33,7 +33,7 @@ pub(super) enum Source {
 }
 
 /// How kernel values follow from the statistic.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) enum Map {
     /// One kernel that is a multiple of the statistic.
     Scaled(f64),

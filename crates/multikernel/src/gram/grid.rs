@@ -122,7 +122,7 @@ fn lagrange<const D: usize>() -> [[f64; D]; D] {
 }
 
 /// The profiles of a family on the nodes of a grid.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Basis {
     grid: Grid,
     kernels: usize,

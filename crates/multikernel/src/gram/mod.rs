@@ -10,17 +10,20 @@
 //! number (`grid.rs`). f32 is stored, f64 is summed.
 
 mod build;
+mod clip;
 mod combined;
 mod definite;
 mod every;
 mod family;
 mod grid;
 mod lookup;
+mod products;
 mod set;
 mod symmetric;
 
+pub use clip::Projection;
 pub use combined::Combined;
-pub use definite::Indefinite;
+pub use definite::{Indefinite, Repair};
 pub(crate) use every::EveryKernel;
 pub use set::{Kernel, KernelSet, Normalizer, Options, Reference};
 

@@ -2,8 +2,8 @@
 
 use super::Gram;
 use super::build::{Side, Sides, build};
-use super::definite::{self, Indefinite};
-use crate::data::{ViewData, Views};
+use super::definite::{self, Given, Indefinite, Repair, Repaired};
+use crate::data::{Pairwise, ViewData, Views};
 use crate::error::{Error, Result};
 use crate::kernel::statistic::{Operand, Statistic};
 use crate::kernel::{KernelSpec, Kind, Normalize, Profile, Width, expand};
@@ -45,6 +45,9 @@ pub struct Kernel {
     pub spec: KernelSpec,
     /// The training statistics of its normalisation.
     pub normalizer: Normalizer,
+    /// What was done because its training matrix was indefinite.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repair: Option<Repair>,
 }
 
 /// The training statistics of a normalisation.
@@ -76,8 +79,17 @@ const SAMPLED_PAIRS: usize = 2_000_000;
 const SAMPLED_ROWS: usize = 200;
 
 impl Kernel {
-    /// The statistic and profile; none for a product or sum of kernels.
+    /// The statistic and profile; none for a product or sum of kernels. A repaired kernel is a given matrix, whatever
+    /// it was made from.
     pub(super) fn parts(&self) -> Option<(Statistic, Profile)> {
+        match self.repair {
+            Some(_) => Some((Statistic::Given, Profile::Identity)),
+            None => self.described(),
+        }
+    }
+
+    /// The statistic and profile as the user described them.
+    fn described(&self) -> Option<(Statistic, Profile)> {
         let exp = |width: Width| match width {
             Width::Value(width) => Profile::Exp { width },
             Width::Gamma(gamma) => Profile::Exp { width: 1.0 / gamma },
@@ -153,16 +165,21 @@ impl KernelSet {
         let specs = expand(specs, views)?;
         let mut kernels: Vec<Kernel> = specs.into_iter().map(Kernel::unfitted).collect();
         let mut notes = Vec::new();
-        let views = &definite_views(&kernels, views, options.indefinite, &mut notes)?;
-        let columns = prepare(&kernels, views, None)?;
+        let mut columns = prepare(&kernels, views, None)?;
         choose_widths(&mut kernels, &columns, options.seed, &mut notes)?;
+        let repaired = repair(&mut kernels, views, options, observer, &mut notes)?;
+        if !repaired.sides.is_empty() {
+            columns.extend(repaired.sides);
+            columns = in_order(&kernels, columns);
+        }
+        let memory = options.memory.saturating_sub(repaired.bytes);
         let columns = Arc::new(columns);
         let sides = Sides {
             rows: &columns,
             cols: &columns,
             symmetric: true,
         };
-        let (gram, warnings) = build(&mut kernels, sides, options.memory, true, observer)?;
+        let (gram, warnings) = build(&mut kernels, sides, memory, true, observer)?;
         Ok(KernelSet {
             kernels,
             columns,
@@ -221,21 +238,13 @@ impl Reference {
             let Some((statistic, _)) = kernel.parts() else {
                 continue;
             };
-            if columns
-                .iter()
-                .any(|s: &Side| s.is(kernel.view(), statistic))
-            {
+            if columns.iter().any(|s: &Side| s.serves(kernel, statistic)) {
                 continue;
             }
-            if statistic == Statistic::Given {
-                columns.push(Side {
-                    view: kernel.view().to_owned(),
-                    statistic,
-                    operand: Arc::new(Operand::given_columns(samples)?),
-                });
-            } else {
-                columns.push(side(kernel, statistic, views, None)?);
-            }
+            columns.push(match statistic {
+                Statistic::Given => Side::of(kernel, statistic, Operand::given_columns(samples)?),
+                _ => side(kernel, statistic, views, None)?,
+            });
         }
         Ok(Reference { kernels, columns })
     }
@@ -277,41 +286,80 @@ impl Kernel {
             name: spec.name.clone().unwrap_or_default(),
             group: spec.group.clone().unwrap_or_default(),
             normalizer: Normalizer::None,
+            repair: None,
             spec,
         }
     }
 }
 
-/// The views, with given kernel matrices checked and, where asked for, made positive semidefinite.
-fn definite_views(
-    kernels: &[Kernel],
+/// What kernels that were repaired look at, and the bytes it takes.
+#[derive(Default)]
+struct Repairs {
+    sides: Vec<Side>,
+    bytes: u64,
+}
+
+/// Checks the kernels of given matrices and, where asked for, makes them positive semidefinite.
+fn repair(
+    kernels: &mut [Kernel],
     views: &Views,
-    policy: Indefinite,
+    options: &Options,
+    observer: &dyn Observer,
     notes: &mut Vec<String>,
-) -> Result<Views> {
-    let mut views = views.clone();
-    for kernel in kernels.iter().filter(|k| k.spec.kind == Kind::Precomputed) {
-        let name = kernel.view();
-        let Some(ViewData::Pairwise(matrix)) = views.get(name).map(|v| &v.data) else {
+) -> Result<Repairs> {
+    let mut repairs = Repairs::default();
+    // Kernels that differ in their normalisation only share the work.
+    let mut known: Vec<(String, Profile, Option<Repaired>)> = Vec::new();
+    for kernel in kernels {
+        let (Some((Statistic::Given, profile)), view) = (kernel.described(), kernel.view()) else {
             continue;
         };
-        if matrix.rows() != matrix.cols() {
-            return Err(Error::input(
-                format!("kernel matrix '{name}'"),
-                format!(
-                    "it has {} rows and {} columns",
-                    matrix.rows(),
-                    matrix.cols()
-                ),
-                "for training give one row and one column for each sample",
-            ));
-        }
-        if let Some((changed, note)) = definite::check(matrix, name, policy)? {
-            views.replace(name, ViewData::Pairwise(changed));
-            notes.push(note);
+        let Some(ViewData::Pairwise(matrix)) = views.get(view).map(|v| &v.data) else {
+            continue;
+        };
+        let found = match known.iter().position(|k| k.0 == view && k.1 == profile) {
+            Some(found) => found,
+            None => {
+                let name = match profile {
+                    Profile::Identity => format!("kernel matrix '{view}'"),
+                    _ => format!("kernel '{}'", kernel.name),
+                };
+                let memory = options.memory.saturating_sub(repairs.bytes);
+                let given = Given { matrix, profile };
+                let repaired =
+                    definite::check(&given, &name, options.indefinite, memory, observer)?;
+                if let Some(repaired) = &repaired {
+                    repairs.bytes += repaired.bytes();
+                    notes.push(repaired.note.clone());
+                }
+                known.push((view.to_owned(), profile, repaired));
+                known.len() - 1
+            }
+        };
+        if let Some(repaired) = &known[found].2 {
+            kernel.repair = Some(repaired.repair.clone());
+            let data = ViewData::Pairwise(repaired.matrix.clone());
+            let operand = Statistic::Given.prepare(&data, None)?;
+            repairs
+                .sides
+                .push(Side::of(kernel, Statistic::Given, operand));
         }
     }
-    Ok(views)
+    Ok(repairs)
+}
+
+/// Of these sides, those that the kernels look at, in the order in which [`prepare`] makes them: the sides of rows and
+/// columns are matched by their places.
+fn in_order(kernels: &[Kernel], mut sides: Vec<Side>) -> Vec<Side> {
+    let mut ordered: Vec<Side> = Vec::new();
+    for kernel in kernels {
+        if let Some((statistic, _)) = kernel.parts()
+            && let Some(found) = sides.iter().position(|s| s.serves(kernel, statistic))
+        {
+            ordered.push(sides.remove(found));
+        }
+    }
+    ordered
 }
 
 /// Makes every view ready for every statistic that looks at it.
@@ -321,8 +369,7 @@ fn prepare(kernels: &[Kernel], views: &Views, reference: Option<&[Side]>) -> Res
         let Some((statistic, _)) = kernel.parts() else {
             continue;
         };
-        let name = kernel.view();
-        if sides.iter().any(|s| s.is(name, statistic)) {
+        if sides.iter().any(|s| s.serves(kernel, statistic)) {
             continue;
         }
         sides.push(side(kernel, statistic, views, reference)?);
@@ -346,15 +393,32 @@ fn side(
             format!("the views are: {}", there.join(", ")),
         )
     })?;
-    let training = reference.and_then(|sides| sides.iter().find(|s| s.is(name, statistic)));
-    let operand = statistic
-        .prepare(&view.data, training.map(|s| &*s.operand))
-        .map_err(|error| error.within(&format!("view '{name}'")))?;
-    Ok(Side {
-        view: name.to_owned(),
-        statistic,
-        operand: Arc::new(operand),
-    })
+    let training = reference.and_then(|sides| sides.iter().find(|s| s.serves(kernel, statistic)));
+    let training = training.map(|s| &*s.operand);
+    let within = |error: Error| error.within(&format!("view '{name}'"));
+    let operand = statistic.prepare(&view.data, training).map_err(within)?;
+    let operand = match (&kernel.repair, &view.data) {
+        (Some(repair), ViewData::Pairwise(matrix)) => {
+            let data = ViewData::Pairwise(as_repaired(kernel, repair, matrix)?);
+            statistic.prepare(&data, training).map_err(within)?
+        }
+        _ => operand,
+    };
+    Ok(Side::of(kernel, statistic, operand))
+}
+
+/// The values of a repaired kernel between new samples and the training samples.
+fn as_repaired(kernel: &Kernel, repair: &Repair, matrix: &Pairwise) -> Result<Pairwise> {
+    let profile = match kernel.described() {
+        Some((Statistic::Given, profile)) => profile,
+        _ => Profile::Identity,
+    };
+    let values = Given { matrix, profile }.values();
+    let values = match repair {
+        Repair::Clip(projection) => projection.apply(&values),
+        Repair::Shift => values,
+    };
+    Pairwise::new(matrix.rows(), matrix.cols(), values)
 }
 
 /// Turns `mean` and `median` into numbers.
@@ -370,6 +434,7 @@ fn choose_widths(
             continue;
         };
         let view = kernel.view().to_owned();
+        let place = sides.iter().position(|s| s.serves(kernel, statistic));
         let (Kind::Rbf(width) | Kind::Laplacian(width) | Kind::Chi2(width) | Kind::Distance(width)) =
             &mut kernel.spec.kind
         else {
@@ -378,7 +443,7 @@ fn choose_widths(
         let (Width::Mean(factor) | Width::Median(factor)) = *width else {
             continue;
         };
-        let Some(s) = sides.iter().position(|s| s.is(&view, statistic)) else {
+        let Some(s) = place else {
             continue;
         };
         let (mean, median) = match known.iter().find(|k| k.0 == s) {

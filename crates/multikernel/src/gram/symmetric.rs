@@ -6,12 +6,10 @@ use crate::observe::{Observer, Progress};
 use crate::pages::zeros;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-/// Rows of a block: a matrix product this size runs at full speed and its result stays in the cache.
+/// Rows that are mirrored together.
 const BLOCK: usize = 256;
-
-/// Columns of a block: each block prepares its rows for the product anew, so wider is cheaper.
-const WIDE: usize = 1024;
 
 /// t(x_i, x_j) for all pairs of samples of an operand, row after row.
 pub(super) fn statistic(x: &Operand, observer: &dyn Observer) -> Result<Vec<f32>> {
@@ -19,27 +17,21 @@ pub(super) fn statistic(x: &Operand, observer: &dyn Observer) -> Result<Vec<f32>
     let mut values = zeros(n * n);
     let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     let total = (n as u64 * (n as u64 + 1)) / 2;
-    // The longest block rows first, so that the threads end together.
-    values
-        .par_chunks_mut(BLOCK * n)
-        .enumerate()
-        .rev()
-        .for_each(|(b, rows)| {
-            let list: Vec<usize> = (b * BLOCK..(b * BLOCK + BLOCK).min(n)).collect();
-            let mut block = vec![0.0; list.len() * WIDE];
-            let past = (b * BLOCK + BLOCK).min(n);
-            for start in (0..past).step_by(WIDE) {
-                if stop.load(Ordering::Relaxed) {
-                    return;
-                }
-                let end = (start + WIDE).min(past);
-                let block = &mut block[..list.len() * (end - start)];
-                x.block(&list, x, start..end, block);
-                for (row, from) in rows.chunks_mut(n).zip(block.chunks(end - start)) {
-                    row[start..end].copy_from_slice(from);
-                }
+    let block = x.lower_rows();
+    // Each thread takes the longest block of rows that is left, so that they end together.
+    let queue = Mutex::new(values.chunks_mut(block * n.max(1)).enumerate().rev());
+    let next = || {
+        let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+        queue.next()
+    };
+    rayon::broadcast(|_| {
+        while let Some((b, out)) = next() {
+            if stop.load(Ordering::Relaxed) {
+                return;
             }
-            let pairs: u64 = list.iter().map(|&i| i as u64 + 1).sum();
+            let rows = b * block..(b * block + block).min(n);
+            x.lower(rows.clone(), out);
+            let pairs: u64 = rows.map(|i| i as u64 + 1).sum();
             let done = done.fetch_add(pairs, Ordering::Relaxed) + pairs;
             let progress = Progress::Work {
                 stage: "computing kernels",
@@ -49,7 +41,8 @@ pub(super) fn statistic(x: &Operand, observer: &dyn Observer) -> Result<Vec<f32>
             if observer.progress(&progress).is_break() {
                 stop.store(true, Ordering::Relaxed);
             }
-        });
+        }
+    });
     if stop.into_inner() {
         return Err(Error::Stopped);
     }

@@ -7,7 +7,7 @@ use super::arrange::TrainingView;
 use super::{Model, Parts, Scheme};
 use crate::data::{Csr, Dense, Scaling, Task, View, ViewData, Views, replace_file};
 use crate::error::{Error, Result};
-use crate::gram::{Kernel, Normalizer};
+use crate::gram::{Kernel, Normalizer, Repair};
 use crate::loss::LossSpec;
 use crate::norm::NormSpec;
 use safetensors::tensor::{Dtype, TensorView};
@@ -17,7 +17,10 @@ use std::collections::HashMap;
 use std::path::Path;
 
 const FORMAT: &str = "multikernel model";
-const VERSION: u64 = 1;
+/// The newest version. It came with repaired kernels; a model without them is written as [`PLAIN_VERSION`], so that
+/// older programs read it.
+const VERSION: u64 = 2;
+const PLAIN_VERSION: u64 = 1;
 /// The key of the header in the container's metadata.
 const KEY: &str = "multikernel";
 
@@ -120,6 +123,10 @@ impl Model {
                     }
                     other => other.clone(),
                 };
+                if let Some(Repair::Clip(projection)) = &kernel.repair {
+                    let shape = [projection.directions(), n];
+                    tensors.f32(&clipped_name(m), &shape, projection.vectors());
+                }
                 Kernel {
                     normalizer,
                     ..kernel.clone()
@@ -138,7 +145,10 @@ impl Model {
             .collect();
         let header = Header {
             format: FORMAT.into(),
-            version: VERSION,
+            version: match parts.kernels.iter().any(|k| k.repair.is_some()) {
+                true => VERSION,
+                false => PLAIN_VERSION,
+            },
             task: parts.task,
             scheme: parts.scheme,
             classes: parts.classes.clone(),
@@ -196,11 +206,11 @@ impl Model {
         if title.format != FORMAT {
             return Err(foreign());
         }
-        if title.version != VERSION {
+        if !(PLAIN_VERSION..=VERSION).contains(&title.version) {
             return Err(Error::input(
                 "",
                 format!(
-                    "the file has version {} of the model format, this program reads version {VERSION}",
+                    "the file has version {} of the model format, this program reads versions up to {VERSION}",
                     title.version
                 ),
                 "take a program as new as the one that wrote it, or train again",
@@ -213,6 +223,11 @@ impl Model {
         let file = File { tensors };
         Model::new(file.parts(header)?)
     }
+}
+
+/// The tensor of the directions that are clipped off new samples for kernel m.
+fn clipped_name(m: usize) -> String {
+    format!("kernel.{m}.clipped")
 }
 
 /// Tensors must end inside of the file: the container's reader adds their ends up without looking for overflow.
@@ -347,6 +362,13 @@ impl File<'_> {
                     } => *vector = self.f64(&name)?,
                     Normalizer::None | Normalizer::Factor(_) => {}
                 }
+                kernel.repair = match kernel.repair {
+                    Some(Repair::Clip(projection)) => {
+                        let vectors = self.f32(&clipped_name(m))?;
+                        Some(Repair::Clip(projection.with_vectors(vectors)))
+                    }
+                    other => other,
+                };
                 Ok(kernel)
             })
             .collect::<Result<_>>()?;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::data::{Csr, Dense, Pairwise, ScaleOption, Targets, View, ViewData};
-use crate::gram::{Coefficients, Options};
+use crate::gram::{Coefficients, Indefinite, Options};
 use crate::kernel::KernelSpec;
 use crate::mkl::{Bias, Fitted, Mkl, Multiclass};
 use crate::random::Random;
@@ -467,6 +467,196 @@ fn many_rows_go_in_blocks_and_give_the_same() {
     }
 }
 
+/// The samples, and two matrices far from kernels: `i` (values) and `u` (distances whose kernel is indefinite).
+fn indefinite_views() -> Views {
+    let mut random = Random::new(11);
+    let (mut values, mut distances) = (vec![0.0f32; N * N], vec![0.0f32; N * N]);
+    let x = views();
+    let x = first(&x);
+    for i in 0..N {
+        for j in 0..=i {
+            let dot: f32 = x.row(i).iter().zip(x.row(j)).map(|(a, b)| a * b).sum();
+            let value = dot + 0.5 * random.normal() as f32;
+            let distance = if i == j {
+                0.0
+            } else {
+                3.0 * random.uniform() as f32
+            };
+            for at in [i * N + j, j * N + i] {
+                values[at] = value;
+                distances[at] = distance;
+            }
+        }
+    }
+    let mut views = views();
+    for (name, values) in [("i", values), ("u", distances)] {
+        let data = ViewData::Pairwise(Pairwise::new(N, N, values).unwrap());
+        let name = name.to_owned();
+        let columns = Vec::new();
+        views
+            .push(View {
+                name,
+                columns,
+                data,
+            })
+            .unwrap();
+    }
+    views
+}
+
+fn repaired(texts: &[&str], views: &Views, indefinite: Indefinite) -> KernelSet {
+    let options = Options {
+        indefinite,
+        ..Options::default()
+    };
+    KernelSet::new(&specs(texts), views, &options, &()).unwrap()
+}
+
+#[test]
+fn clipped_kernels_predict_what_training_said() {
+    let views = indefinite_views();
+    for normalize in ["none", "center", "trace", "multiplicative"] {
+        for bias in [Bias::On, Bias::Off] {
+            let texts = [
+                &format!("precomputed:from=i,name=i,normalize={normalize}"),
+                &format!("distance:from=u,name=u,width=0.5|1,normalize={normalize}"),
+                "rbf:view=d,name=r",
+                "precomputed:from=g,name=g",
+                "product:of=i*r,name=p",
+                "sum:of=i*g",
+            ];
+            // The bar makes two kernels, which have one name each.
+            let texts = texts.map(|t| t.replace("name=u,width=0.5|1", "width=0.5|1"));
+            let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+            let set = repaired(&texts, &views, Indefinite::Clip);
+            let told = set.notes().iter().filter(|n| n.contains("were set to 0"));
+            assert_eq!(told.count(), 3, "{:?}", set.notes());
+            let is_clipped = |k: &&Kernel| matches!(k.repair, Some(Repair::Clip(_)));
+            assert_eq!(set.kernels().iter().filter(is_clipped).count(), 3);
+            for k in [2, 3] {
+                for multiclass in [Multiclass::OneVsRest, Multiclass::OneVsOne] {
+                    let mkl = Mkl {
+                        bias,
+                        multiclass,
+                        ..Mkl::default()
+                    };
+                    let fitted = mkl.fit(&set, &classes(&views, k), &()).unwrap();
+                    check(
+                        &set,
+                        &fitted,
+                        &views,
+                        &format!("{normalize} {bias:?} {multiclass:?}"),
+                    );
+                }
+            }
+            // The cross Gram of the set says the same as the Gram of training.
+            let cross = set.cross(&views).unwrap();
+            for m in 0..set.kernels().len() {
+                let (a, b) = (set.gram().kernel(m).matrix(), cross.kernel(m).matrix());
+                let size = a.iter().fold(1.0f32, |s, v| s.max(v.abs()));
+                for (a, b) in a.iter().zip(&b) {
+                    assert!((a - b).abs() < 1e-5 * size, "kernel {m}: {a} {b}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn kernels_of_distances_are_repaired_too() {
+    let views = indefinite_views();
+    let texts = ["distance:from=u,width=0.5"];
+    let error = KernelSet::new(&specs(&texts), &views, &Options::default(), &());
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.starts_with("kernel '") && error.contains("--indefinite clip, shift or allow"),
+        "{error}"
+    );
+    // Alone, so that it has a weight.
+    for indefinite in [Indefinite::Clip, Indefinite::Shift] {
+        let set = repaired(&texts, &views, indefinite);
+        assert!(set.kernels()[0].repair.is_some());
+        let fitted = Mkl::default().fit(&set, &classes(&views, 2), &()).unwrap();
+        let again = Model::from_bytes(&fitted.model.to_bytes().unwrap()).unwrap();
+        assert_eq!(
+            bits(&fitted.model.decision_values(&views).unwrap()),
+            bits(&again.decision_values(&views).unwrap())
+        );
+        if indefinite == Indefinite::Clip {
+            check(&set, &fitted, &views, "distance");
+        }
+    }
+}
+
+#[test]
+fn a_clipped_kernel_without_weight_costs_the_model_nothing() {
+    let views = indefinite_views();
+    let set = repaired(
+        &["precomputed:from=i", "rbf:view=d"],
+        &views,
+        Indefinite::Clip,
+    );
+    let fit = |kernel| Mkl::default().fit_kernels(&set, &[kernel], &classes(&views, 2), &());
+    let (clipped, plain) = (fit(0).unwrap(), fit(1).unwrap());
+    assert_eq!(clipped.model.columns().len(), N);
+    assert!(
+        clipped
+            .notes
+            .iter()
+            .any(|n| n.contains("clipping new samples"))
+    );
+    assert!(plain.model.columns().len() < N);
+    // Older programs read models without clipping, and refuse those with.
+    let has = |model: &Model, text: &str| {
+        let bytes = model.to_bytes().unwrap();
+        bytes.windows(text.len()).any(|w| w == text.as_bytes())
+    };
+    assert!(has(&plain.model, r#"\"version\":1,"#));
+    assert!(has(&clipped.model, r#"\"version\":2,"#));
+    assert!(!has(&plain.model, "repair"));
+}
+
+fn clipped_file() -> Vec<u8> {
+    let views = indefinite_views();
+    let texts = [
+        "precomputed:from=i",
+        "rbf:view=d",
+        "distance:from=u,width=1",
+    ];
+    let set = repaired(&texts, &views, Indefinite::Clip);
+    let fitted = Mkl::default().fit(&set, &classes(&views, 2), &()).unwrap();
+    fitted.model.to_bytes().unwrap()
+}
+
+#[test]
+fn directions_that_do_not_fit_are_refused() {
+    let good = Model::from_bytes(&clipped_file()).unwrap();
+    let refused = |change: &dyn Fn(&mut Parts)| {
+        let mut parts = good.parts.clone();
+        change(&mut parts);
+        let error = Model::new(parts).unwrap_err().to_string();
+        assert!(
+            error.contains("clipped off new samples does not fit"),
+            "{error}"
+        );
+    };
+    let vectors = |change: &dyn Fn(&mut Vec<f32>)| {
+        refused(&|p: &mut Parts| {
+            if let Some(Repair::Clip(projection)) = p.kernels[0].repair.take() {
+                let mut vectors = projection.vectors().to_vec();
+                change(&mut vectors);
+                p.kernels[0].repair = Some(Repair::Clip(projection.with_vectors(vectors)));
+            }
+        });
+    };
+    vectors(&|v| v[3] = f32::NAN);
+    vectors(&|v| v[3] = 1e30);
+    vectors(&|v| v.truncate(N));
+    vectors(&|v| v.clear());
+    refused(&|p| p.kernels[1].repair = p.kernels[0].repair.clone());
+    refused(&|p| p.kernels[1].repair = Some(Repair::Shift));
+}
+
 fn sample_file() -> Vec<u8> {
     let views = views();
     let texts = [
@@ -534,7 +724,7 @@ fn other_files_are_refused_with_a_reason() {
     };
     says(
         &replace(r#"\"version\":1,"#, r#"\"version\":7,"#),
-        "the file has version 7 of the model format, this program reads version 1",
+        "the file has version 7 of the model format, this program reads versions up to 2",
     );
     says(
         &replace(
@@ -596,17 +786,20 @@ fn numbers_that_are_none_are_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(600))]
     #[test]
     fn damaged_files_never_panic(
         flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
         in_header in any::<bool>(),
         cut in prop::option::of(any::<prop::sample::Index>()),
+        clipped in any::<bool>(),
     ) {
         use std::sync::LazyLock;
-        static GOOD: LazyLock<Vec<u8>> = LazyLock::new(sample_file);
-        static VIEWS: LazyLock<Views> = LazyLock::new(views);
-        let mut bytes = GOOD.clone();
+        static SAMPLE: LazyLock<Vec<u8>> = LazyLock::new(sample_file);
+        static CLIPPED: LazyLock<Vec<u8>> = LazyLock::new(clipped_file);
+        static VIEWS: LazyLock<Views> = LazyLock::new(indefinite_views);
+        let good: &Vec<u8> = if clipped { &CLIPPED } else { &SAMPLE };
+        let mut bytes = good.clone();
         // Most of the file is numbers; the header is where lies do harm.
         let header = u64::from_le_bytes(*bytes.first_chunk().unwrap()) as usize + 8;
         let reach = if in_header { header } else { bytes.len() };
@@ -614,7 +807,7 @@ proptest! {
             bytes[at.index(reach)] = value;
         }
         if let Some(cut) = cut {
-            bytes.truncate(cut.index(GOOD.len()));
+            bytes.truncate(cut.index(good.len()));
         }
         if let Ok(model) = Model::from_bytes(&bytes) {
             let _ = model.predict(&VIEWS);

@@ -165,8 +165,11 @@ impl Problem {
     pub fn dual_program(&self, scale: f64) -> f64 {
         let factors = self.factors();
         let mut best = Optimum::unknown();
-        for tolerance in TOLERANCES {
-            self.solve_dual(&factors, scale, tolerance, &mut best);
+        // Which size suits the solver best cannot be told beforehand; every answer is a bound, so the best one counts.
+        for size in [1.0, 10.0, 0.1] {
+            for tolerance in TOLERANCES {
+                self.solve_dual(&factors, size * scale, tolerance, &mut best);
+            }
         }
         best.lower
     }

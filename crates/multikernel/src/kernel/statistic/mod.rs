@@ -4,6 +4,7 @@
 //! ([`Operand::block`]). Dense rows go through matrix products or vectorised tiles, sparse rows through an inverted
 //! index, strings through k-mer counts or bit planes.
 
+mod lower;
 mod numbers;
 mod prepare;
 mod product;
@@ -180,6 +181,44 @@ impl Operand {
                 }
             }
             _ => panic!("operands that were prepared apart from each other"),
+        }
+    }
+
+    /// Rows that [`Operand::lower`] is best asked for together.
+    pub(crate) fn lower_rows(&self) -> usize {
+        match &self.samples {
+            Samples::Rows { .. } if lower::available() => lower::BLOCK,
+            _ => 256,
+        }
+    }
+
+    /// t of samples `rows` with samples 0 up to themselves into the fronts of full rows; what stands behind them there
+    /// afterwards means nothing. On the calling thread.
+    pub(crate) fn lower(&self, rows: Range<usize>, out: &mut [f32]) {
+        /// Columns of a block: each block prepares its rows anew, so wide is cheap.
+        const WIDE: usize = 1024;
+        let n = self.len();
+        assert_eq!(out.len(), rows.len() * n, "full rows");
+        if let Samples::Rows { rows: x, .. } = &self.samples
+            && lower::available()
+        {
+            lower::dots(x, rows.clone(), out, n);
+            if self.statistic == Statistic::SquaredDistance {
+                for (i, out) in rows.zip(out.chunks_exact_mut(n)) {
+                    x.distances(&self.sizes, i, (x, &self.sizes), 0..i + 1, &mut out[..=i]);
+                }
+            }
+            return;
+        }
+        let list: Vec<usize> = rows.clone().collect();
+        let mut block = vec![0.0; list.len() * WIDE];
+        for start in (0..rows.end).step_by(WIDE) {
+            let end = (start + WIDE).min(rows.end);
+            let block = &mut block[..list.len() * (end - start)];
+            self.block(&list, self, start..end, block);
+            for (row, from) in out.chunks_mut(n).zip(block.chunks(end - start)) {
+                row[start..end].copy_from_slice(from);
+            }
         }
     }
 

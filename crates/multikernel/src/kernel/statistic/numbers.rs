@@ -2,7 +2,12 @@
 
 use crate::data::Csr;
 use crate::error::Result;
+use crate::pages::zeros;
+use rayon::prelude::*;
 use std::borrow::Cow;
+
+/// Values that a task copies.
+const COPIED: usize = 1 << 18;
 
 /// Rows of numbers in either form.
 pub(super) enum Numbers<'a> {
@@ -29,6 +34,14 @@ impl Numbers<'_> {
         }
     }
 
+    /// The stored values of row i.
+    pub(super) fn values(&self, i: usize) -> &[f32] {
+        match self {
+            Numbers::Dense { width, values, .. } => &values[i * width..(i + 1) * width],
+            Numbers::Sparse(x) => x.row(i).1,
+        }
+    }
+
     /// The stored values of row i with their columns.
     pub(super) fn row(&self, i: usize) -> impl Iterator<Item = (usize, f32)> {
         let (columns, values) = match self {
@@ -42,6 +55,19 @@ impl Numbers<'_> {
             .iter()
             .enumerate()
             .map(move |(at, &x)| (columns.map_or(at, |columns| columns[at] as usize), x))
+    }
+
+    pub(super) fn to_dense_copy(&self) -> Vec<f32> {
+        match self.to_dense() {
+            Cow::Owned(values) => values,
+            Cow::Borrowed(values) => {
+                let mut copy = zeros(values.len());
+                copy.par_chunks_mut(COPIED)
+                    .zip(values.par_chunks(COPIED))
+                    .for_each(|(copy, values)| copy.copy_from_slice(values));
+                copy
+            }
+        }
     }
 
     pub(super) fn to_dense(&self) -> Cow<'_, [f32]> {

@@ -4,6 +4,8 @@ use super::numbers::Numbers;
 use super::{Operand, Samples, Statistic, product, sparse, spectrum, tiles, weighted_degree};
 use crate::data::{Pairwise, ViewData};
 use crate::error::{Error, Result};
+use crate::math::sum_of_squares;
+use rayon::prelude::*;
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -258,14 +260,14 @@ fn numeric(
     };
     let squares = statistic.by_squares();
     let mut sizes: Vec<f64> = (0..rows)
+        .into_par_iter()
         .map(|i| {
             let outside = outside.map_or(0.0, |outside| outside[i]);
-            let values = numbers.row(i).map(|(_, x)| f64::from(x));
             outside
                 + if squares {
-                    values.map(|x| x * x).sum::<f64>()
+                    sum_of_squares(numbers.values(i))
                 } else {
-                    values.map(f64::abs).sum::<f64>()
+                    numbers.values(i).iter().map(|&x| f64::from(x.abs())).sum()
                 }
         })
         .collect();
@@ -279,16 +281,21 @@ fn numeric(
         }
         scales
     });
-    let nonnegative = (0..rows).all(|i| numbers.row(i).all(|(_, x)| x >= 0.0));
+    let nonnegative = (0..rows)
+        .into_par_iter()
+        .all(|i| numbers.values(i).iter().all(|&x| x >= 0.0));
 
     let samples = if dense {
         if squares {
-            let mut values = numbers.to_dense().into_owned();
+            let mut values = numbers.to_dense_copy();
             if let Some(scales) = &scales {
-                for (row, scale) in values.chunks_exact_mut(width.max(1)).zip(scales) {
-                    row.iter_mut()
-                        .for_each(|x| *x = (f64::from(*x) * scale) as f32);
-                }
+                values
+                    .par_chunks_exact_mut(width.max(1))
+                    .zip(scales)
+                    .for_each(|(row, scale)| {
+                        row.iter_mut()
+                            .for_each(|x| *x = (f64::from(*x) * scale) as f32);
+                    });
             }
             let mut centre = Arc::default();
             if statistic == Statistic::SquaredDistance {
@@ -333,12 +340,13 @@ fn numeric(
 /// Subtracts the centre from every row; gives the rows' Σx² after that.
 fn move_to(centre: &[f32], values: &mut [f32], rows: usize) -> Vec<f64> {
     let mut sizes = vec![0.0; rows];
-    for (row, size) in values.chunks_exact_mut(centre.len().max(1)).zip(&mut sizes) {
-        for (x, c) in row.iter_mut().zip(centre) {
-            *x -= c;
-            *size += f64::from(*x) * f64::from(*x);
-        }
-    }
+    values
+        .par_chunks_exact_mut(centre.len().max(1))
+        .zip(&mut sizes)
+        .for_each(|(row, size)| {
+            row.iter_mut().zip(centre).for_each(|(x, c)| *x -= c);
+            *size = sum_of_squares(row);
+        });
     sizes
 }
 

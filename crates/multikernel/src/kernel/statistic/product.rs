@@ -2,6 +2,7 @@
 
 use crate::math;
 use multiversion::multiversion;
+use rayon::prelude::*;
 use std::ops::Range;
 
 /// Below this fraction of ‖x‖² + ‖y‖² the difference ‖x‖² + ‖y‖² − 2x·y has lost too many digits of f32 and the
@@ -53,17 +54,26 @@ impl Rows {
             return;
         }
         self.dot(rows, other, cols.clone(), out);
-        let right: Vec<f32> = other_squares[cols.clone()]
-            .iter()
-            .map(|&s| s as f32)
-            .collect();
-        for (&i, out) in rows.iter().zip(out.chunks_exact_mut(right.len())) {
-            let left = squares[i] as f32;
-            if distances_from_dots(left, &right, out) > 0 {
-                for ((j, t), &right) in cols.clone().zip(out).zip(&right) {
-                    if *t <= CANCELLED * (left + right) {
-                        *t = direct(self.row(i), other.row(j));
-                    }
+        for (&i, out) in rows.iter().zip(out.chunks_exact_mut(cols.len())) {
+            self.distances(squares, i, (other, other_squares), cols.clone(), out);
+        }
+    }
+
+    /// Makes squared distances of sample i from its dot products.
+    pub(super) fn distances(
+        &self,
+        squares: &[f64],
+        i: usize,
+        (other, other_squares): (&Rows, &[f64]),
+        cols: Range<usize>,
+        dots: &mut [f32],
+    ) {
+        let left = squares[i] as f32;
+        let right = &other_squares[cols.clone()];
+        if distances_from_dots(left, right, dots) > 0 {
+            for ((j, t), &right) in cols.zip(dots).zip(right) {
+                if *t <= CANCELLED * (left + right as f32) {
+                    *t = direct(self.row(i), other.row(j));
                 }
             }
         }
@@ -93,10 +103,10 @@ fn direct(x: &[f32], y: &[f32]) -> f32 {
 /// Makes squared distances from dot products; how many of them have lost too many digits. Branchless, so that it
 /// vectorises.
 #[multiversion(targets("x86_64+avx2"))]
-fn distances_from_dots(left: f32, right: &[f32], dots: &mut [f32]) -> u32 {
+fn distances_from_dots(left: f32, right: &[f64], dots: &mut [f32]) -> u32 {
     let mut cancelled = 0;
     for (t, &right) in dots.iter_mut().zip(right) {
-        let sum = left + right;
+        let sum = left + right as f32;
         *t = sum - 2.0 * *t;
         cancelled += u32::from(*t <= CANCELLED * sum);
     }
@@ -119,14 +129,29 @@ pub(super) fn centre(width: usize, values: &[f32]) -> Vec<f32> {
         return Vec::new();
     }
     let rows = values.len() / width;
-    let mut sums = vec![0.0_f64; width];
-    let mut lowest = vec![f32::INFINITY; width];
-    let mut highest = vec![f32::NEG_INFINITY; width];
-    for row in values.chunks_exact(width) {
-        for (k, &x) in row.iter().enumerate() {
-            sums[k] += f64::from(x);
-            lowest[k] = lowest[k].min(x);
-            highest[k] = highest[k].max(x);
+    // Blocks of rows of a fixed size, so that the sums do not depend on the threads.
+    let of_block = |block: &[f32]| {
+        let mut ends = vec![(0.0_f64, f32::INFINITY, f32::NEG_INFINITY); width];
+        for row in block.chunks_exact(width) {
+            for ((sum, lowest, highest), &x) in ends.iter_mut().zip(row) {
+                *sum += f64::from(x);
+                *lowest = lowest.min(x);
+                *highest = highest.max(x);
+            }
+        }
+        ends
+    };
+    let blocks: Vec<_> = values.par_chunks(256 * width).map(of_block).collect();
+    let (mut sums, mut lowest, mut highest) = (
+        vec![0.0_f64; width],
+        vec![f32::INFINITY; width],
+        vec![f32::NEG_INFINITY; width],
+    );
+    for block in blocks {
+        for (k, (sum, low, high)) in block.into_iter().enumerate() {
+            sums[k] += sum;
+            lowest[k] = lowest[k].min(low);
+            highest[k] = highest[k].max(high);
         }
     }
     (0..width)

@@ -1,0 +1,262 @@
+//! Exact MKL for all classes together: one score per class, one set of kernel weights, to a duality gap that the user
+//! chooses.
+//!
+//! Problem: min ½ Ω(g)² + Σ C_i max_k ([k ≠ y_i] + f_ik − f_{i,y_i}), no bias (Crammer and Singer's loss), for any norm
+//! Ω (see `certificate`). Coefficients are one row of A per sample.
+//!
+//! Method: that of `dual::solve`, with another solver for the coefficients: alternate (i) blocks of rows of A on the
+//! combined kernel (`crammer_singer.rs`), warm started, to an accuracy tied to the current gap, with (ii) the norm's weight
+//! map, lengthened by extrapolation; at r = 1 Newton steps on the simplex instead. Large problems start from the weights
+//! of a quarter of their samples.
+//!
+//! Stop: relative duality gap of the same (A, β), recomputed from the kernels at the end.
+//!
+//! Cost: per round one combined matrix, one product and one histogram of the pairs of support samples, for any number of
+//! kernels per statistic; per row step one kernel row for each class that changes.
+
+use super::crammer_singer::{self, State, make_feasible};
+use super::extrapolate::Extrapolation;
+use super::rows::Rows;
+use super::simplex::Newton;
+use super::{
+    COARSE_FROM, COARSE_SHARE, COARSE_TOLERANCE, FIRST_GAP, INNER_SHARE, LEAST_INNER_SHARE, Limits,
+    Look, NOISY, Solution, Start, Status, free,
+};
+use crate::certificate::{
+    MulticlassProblem, certify_multiclass, multiclass_from_scores, multiclass_risk,
+};
+use crate::gram::{Coefficients, Gram};
+use crate::math;
+use crate::norm::Norm;
+use crate::observe::{Observer, Progress};
+use crate::random::Random;
+use std::time::{Duration, Instant};
+
+/// The observer is asked whether to stop so often inside of a round.
+const ASKED_EVERY: Duration = Duration::from_millis(100);
+
+/// Solves the problem; `start` makes it a warm start. Coefficients are row after row, one number per class.
+///
+/// # Panics
+/// If classes, costs and start do not fit the kernels.
+pub fn solve(
+    gram: &Gram,
+    norm: &Norm,
+    problem: &MulticlassProblem<'_>,
+    limits: &Limits,
+    start: Option<Start>,
+    observer: &dyn Observer,
+) -> Solution {
+    let begin = Instant::now();
+    let (n, classes) = (gram.n_rows(), problem.n_classes);
+    assert!(problem.classes.len() == n && problem.costs.len() == n);
+    let mut first_gap = FIRST_GAP;
+    let Start {
+        mut coefficients,
+        mut weights,
+    } = start.unwrap_or_else(|| Start {
+        coefficients: vec![0.0; n * classes],
+        weights: match coarse_weights(gram, norm, problem, limits, observer) {
+            Some(weights) => {
+                first_gap = COARSE_TOLERANCE;
+                weights
+            }
+            None => norm.initial_weights(gram.n_kernels()),
+        },
+    });
+    assert_eq!(coefficients.len(), n * classes);
+    for ((row, &y), &cost) in coefficients
+        .chunks_mut(classes)
+        .zip(problem.classes)
+        .zip(problem.costs)
+    {
+        make_feasible(row, y as usize, cost);
+    }
+    let mut state = State::new(&coefficients, problem);
+    // Coefficients, margins and copies of them are held too.
+    let memory = limits.memory.saturating_sub(8 * 8 * (n * classes) as u64);
+    let fixed = norm.as_block().is_some_and(|b| b.r() == 2.0);
+    let sparse = norm.as_block().is_some_and(|b| b.r() == 1.0);
+    let mut extrapolation = Extrapolation::new();
+    let mut newton = Newton::new();
+    let mut history: Vec<Look> = Vec::new();
+    let mut steps = 0;
+    let mut gap = f64::INFINITY;
+    let mut share = INNER_SHARE;
+    let mut doubted = false;
+    let mut certificate = None;
+    let mut asked = Instant::now();
+    let mut told_to_stop = false;
+    let status = loop {
+        let mut rows = Rows::new(gram.combine(&weights), n, memory);
+        // Scores from rows rounded to f32 carry an error in proportion to A; exact ones to start with leave an error in
+        // proportion to the change of A alone, which falls from round to round.
+        let exact = doubted
+            || limits.tolerance * scale(problem, &coefficients, &state, &history)
+                < NOISY * rounding(&rows, problem, &coefficients);
+        if exact {
+            state.set_scores(rows.exact_products(&coefficients, classes), problem);
+        } else {
+            state.add_up(&mut rows, problem);
+        }
+        let size = scale(problem, &coefficients, &state, &history);
+        let target = if fixed {
+            0.5 * limits.tolerance * size
+        } else {
+            share * gap.min(first_gap * size).max(limits.tolerance * size)
+        };
+        let mut stop = || {
+            if limits.deadline.is_some_and(|d| Instant::now() >= d) {
+                return true;
+            }
+            if asked.elapsed() >= ASKED_EVERY {
+                asked = Instant::now();
+                let told = observer.progress(&Progress::Work {
+                    stage: "coefficients of all classes",
+                    done: 0,
+                    total: 1,
+                });
+                told_to_stop |= told.is_break();
+            }
+            told_to_stop
+        };
+        let inner = crammer_singer::solve(&mut rows, problem, &mut state, target, &mut stop);
+        steps += inner.steps;
+        if inner.gap > target && !inner.stopped {
+            // Steps on rows have given up.
+            free::polish(
+                gram, &weights, &mut rows, problem, &mut state, target, &mut stop,
+            );
+        }
+        coefficients = state.a.to_rows();
+        let scores = if exact {
+            let scores = rows.exact_products(&coefficients, classes);
+            state.set_scores(scores.clone(), problem);
+            scores
+        } else {
+            state.scores(problem)
+        };
+        let forms = gram.quadratic_forms(Coefficients::new(&coefficients, classes));
+        let now = multiclass_from_scores(norm, problem, &coefficients, &weights, &scores, &forms);
+        // Weights follow coefficients that are too rough to show the way: be more exact from here on.
+        let falls = now.primal - now.dual < 0.9 * gap;
+        if !falls {
+            share = (0.5 * share).max(LEAST_INNER_SHARE);
+        }
+        gap = now.primal - now.dual;
+        history.push(Look {
+            seconds: begin.elapsed().as_secs_f64(),
+            primal: now.primal,
+            dual: now.dual,
+            steps,
+        });
+        let told = observer.progress(&Progress::Round {
+            round: history.len(),
+            primal: now.primal,
+            dual: now.dual,
+        });
+        let reached = now.relative_gap() <= limits.tolerance;
+        // The gap of rounded scores is believed only if the kernels themselves confirm it.
+        if reached {
+            let scores = rows.exact_products(&coefficients, classes);
+            let confirmed =
+                multiclass_from_scores(norm, problem, &coefficients, &weights, &scores, &forms);
+            if confirmed.relative_gap() <= limits.tolerance {
+                certificate = Some(confirmed);
+                break Status::Converged;
+            }
+        }
+        if told.is_break() || told_to_stop {
+            break Status::Stopped;
+        }
+        if inner.stopped {
+            break Status::TimeLimit;
+        }
+        if history.len() >= limits.max_rounds {
+            break Status::MaxIterations;
+        }
+        if reached || (fixed && inner.steps == 0 && !exact) {
+            doubted = true;
+        } else if !fixed {
+            if sparse {
+                newton.step(&forms, now.primal, &mut weights, |weights| {
+                    free::newton_point(gram, &mut rows, problem, &state, weights, &forms)
+                });
+            } else {
+                let s: Vec<f64> = forms.iter().map(|q| q.sqrt()).collect();
+                extrapolation.step(norm, &s, &forms, now.primal, &mut weights);
+            }
+        } else if inner.steps == 0 {
+            break Status::MaxIterations;
+        }
+    };
+    let certificate = certificate
+        .unwrap_or_else(|| certify_multiclass(gram, norm, problem, &coefficients, &weights));
+    let status = match status {
+        Status::MaxIterations if certificate.relative_gap() <= limits.tolerance => {
+            Status::Converged
+        }
+        other => other,
+    };
+    Solution {
+        coefficients,
+        weights,
+        certificate,
+        status,
+        steps,
+        history,
+    }
+}
+
+/// Good weights from a quarter of the samples, each counted four times, at a sixteenth of the cost; none where the
+/// problem is small or has no weights to learn.
+fn coarse_weights(
+    gram: &Gram,
+    norm: &Norm,
+    problem: &MulticlassProblem<'_>,
+    limits: &Limits,
+    observer: &dyn Observer,
+) -> Option<Vec<f64>> {
+    let n = gram.n_rows();
+    let fixed = norm.as_block().is_some_and(|b| b.r() == 2.0);
+    if fixed || n < COARSE_FROM || gram.n_kernels() < 2 {
+        return None;
+    }
+    let some = Random::new(0).sample(n, n / COARSE_SHARE);
+    let classes: Vec<u32> = some.iter().map(|&i| problem.classes[i]).collect();
+    let costs: Vec<f64> = some
+        .iter()
+        .map(|&i| COARSE_SHARE as f64 * problem.costs[i])
+        .collect();
+    let part = MulticlassProblem {
+        classes: &classes,
+        costs: &costs,
+        ..*problem
+    };
+    let limits = Limits {
+        tolerance: limits.tolerance.max(COARSE_TOLERANCE),
+        ..*limits
+    };
+    let solution = solve(&gram.subset(&some), norm, &part, &limits, None, observer);
+    (solution.status == Status::Converged).then_some(solution.weights)
+}
+
+/// How much of the objective is rounding when scores come from rows in f32: their errors are independent, so that the
+/// squares add up, and the risk has slope C_i.
+fn rounding(rows: &Rows<'_>, problem: &MulticlassProblem<'_>, a: &[f64]) -> f64 {
+    let largest = rows.diagonal().iter().fold(0.0f64, |x, k| x.max(k.abs()));
+    let length = a.iter().map(|a| a * a).sum::<f64>().sqrt();
+    let cost: f64 = problem.costs.iter().sum();
+    0.25 * f64::from(f32::EPSILON) * largest * length * cost
+}
+
+/// The size of the objective, for absolute accuracies.
+fn scale(problem: &MulticlassProblem<'_>, a: &[f64], state: &State, history: &[Look]) -> f64 {
+    match history.last() {
+        Some(look) => look.primal.abs(),
+        None => {
+            let scores = state.scores(problem);
+            0.5 * math::dot(a, &scores) + multiclass_risk(problem, &scores)
+        }
+    }
+}

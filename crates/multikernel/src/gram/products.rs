@@ -1,0 +1,265 @@
+//! Questions to kernels that lie in memory and share nothing: bound by reading them, so each value that is read serves as
+//! much as it can, and rows of samples that do not count are not read.
+
+use super::family::{Centring, Family, Map, Source};
+use super::{Gram, Index};
+use crate::pages::zeros;
+use rayon::prelude::*;
+use std::sync::Arc;
+
+/// Columns summed at a time: their sums stay in the first cache.
+const TILE: usize = 2048;
+/// Rows that go into a sum together, so that sums are read and written once for all of them.
+const TOGETHER: usize = 4;
+
+/// A row of values and what it is multiplied by.
+pub(super) type Row<'a> = (&'a [f32], f64);
+
+/// sums += Σ factor · row.
+pub(super) fn add_rows(rows: &[Row<'_>], sums: &mut [f64]) {
+    let n = sums.len();
+    for start in (0..n).step_by(TILE) {
+        let tile = start..(start + TILE).min(n);
+        let sums = &mut sums[tile.clone()];
+        let (fours, rest) = rows.as_chunks::<TOGETHER>();
+        for four in fours {
+            add_four(four.map(|(row, factor)| (&row[tile.clone()], factor)), sums);
+        }
+        for (row, factor) in rest {
+            add_one(&row[tile.clone()], *factor, sums);
+        }
+    }
+}
+
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
+fn add_four(rows: [Row<'_>; TOGETHER], sums: &mut [f64]) {
+    let [(a, fa), (b, fb), (c, fc), (d, fd)] = rows;
+    let rows = a.iter().zip(b).zip(c.iter().zip(d));
+    for (sum, ((a, b), (c, d))) in sums.iter_mut().zip(rows) {
+        let two = fa * f64::from(*a) + fb * f64::from(*b);
+        *sum += two + (fc * f64::from(*c) + fd * f64::from(*d));
+    }
+}
+
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
+fn add_one(row: &[f32], factor: f64, sums: &mut [f64]) {
+    for (sum, value) in sums.iter_mut().zip(row) {
+        *sum += factor * f64::from(*value);
+    }
+}
+
+impl Family {
+    /// Row i of the one kernel and its factor, if they lie in memory as they are.
+    pub(super) fn plain_row(&self, i: usize) -> Option<Row<'_>> {
+        let Map::Scaled(factor) = &self.map else {
+            return None;
+        };
+        if self.factors.is_some() || self.centring.is_some() {
+            return None;
+        }
+        match &*self.source {
+            Source::Stored(values) => {
+                Some((&values[i * self.n_cols..(i + 1) * self.n_cols], *factor))
+            }
+            Source::Given(matrix) => Some((matrix.row(i), *factor)),
+            Source::OnTheFly { .. } | Source::Composite { .. } => None,
+        }
+    }
+
+    /// The same kernels on some of the training samples, their statistic copied.
+    fn copied(&self, samples: &[usize]) -> Family {
+        let n = samples.len();
+        let mut values = zeros(n * n);
+        values
+            .par_chunks_mut(n.max(1))
+            .zip(samples)
+            .for_each(|(out, &i)| {
+                self.for_rows(&[i], |_, t| {
+                    out.iter_mut().zip(samples).for_each(|(o, &j)| *o = t[j]);
+                });
+            });
+        let some = |all: &[f64]| -> Arc<Vec<f64>> {
+            let width = all.len() / self.n_rows;
+            let row = |&i: &usize| all[i * width..(i + 1) * width].iter().copied();
+            Arc::new(samples.iter().flat_map(row).collect())
+        };
+        Family {
+            members: self.members.clone(),
+            source: Arc::new(Source::Stored(values)),
+            profiles: self.profiles.clone(),
+            map: self.map.clone(),
+            n_rows: n,
+            n_cols: n,
+            diagonal: samples.iter().map(|&i| self.diagonal[i]).collect(),
+            factors: self
+                .factors
+                .as_ref()
+                .map(|(rows, cols)| (some(rows), some(cols))),
+            centring: self.centring.as_ref().map(|centring| Centring {
+                row_means: some(&centring.row_means),
+                col_means: some(&centring.col_means),
+                grand: centring.grand.clone(),
+            }),
+        }
+    }
+}
+
+impl Gram {
+    /// Whether every kernel of all samples lies in memory and shares nothing with others, so that reading it is all that an
+    /// answer costs.
+    pub(crate) fn must_be_read(&self) -> bool {
+        self.symmetric
+            && self.n_rows() > 0
+            && matches!((&self.rows, &self.cols), (Index::All(_), Index::All(_)))
+            && self.families.iter().all(|f| f.plain_row(0).is_some())
+    }
+
+    /// Adds K_m a, kernel after kernel with one number per sample, to `out`, reading the rows of samples with a
+    /// coefficient only.
+    ///
+    /// # Panics
+    /// If the kernels are not of the kind [`Gram::must_be_read`].
+    pub(crate) fn add_kernel_products(&self, a: &[f64], out: &mut [f64]) {
+        let n = self.n_rows();
+        let support: Vec<usize> = (0..n).filter(|&i| a[i] != 0.0).collect();
+        let mut of_kernel: Vec<Option<&mut [f64]>> = out.chunks_mut(n).map(Some).collect();
+        let mut tasks: Vec<(&Family, usize, &mut [f64])> = Vec::new();
+        for family in &self.families {
+            let own = of_kernel[family.members[0]].take().into_iter();
+            for (t, tile) in own.flat_map(|own| own.chunks_mut(TILE)).enumerate() {
+                tasks.push((family, t * TILE, tile));
+            }
+        }
+        tasks.into_par_iter().for_each(|(family, start, sums)| {
+            let rows: Vec<Row<'_>> = support
+                .iter()
+                .map(|&i| {
+                    let (row, factor) = family.plain_row(i).expect("kernels that must be read");
+                    (&row[start..start + sums.len()], factor * a[i])
+                })
+                .collect();
+            add_rows(&rows, sums);
+        });
+    }
+
+    /// As [`Gram::subset`], with the statistics copied where they lie in memory and the copies fit into `memory` bytes:
+    /// many questions to a few samples then read those samples alone.
+    pub(crate) fn copied_subset(&self, samples: &[usize], memory: u64) -> Gram {
+        let subset = self.subset(samples);
+        let Index::Some(places) = &subset.rows else {
+            return subset;
+        };
+        let n = places.len();
+        let in_memory =
+            |family: &Arc<Family>| matches!(&*family.source, Source::Stored(_) | Source::Given(_));
+        let bytes = (4 * n as u64 * n as u64).saturating_mul(self.families.len() as u64);
+        if !self.symmetric || bytes > memory || !self.families.iter().all(in_memory) {
+            return subset;
+        }
+        Gram {
+            families: self
+                .families
+                .iter()
+                .map(|family| Arc::new(family.copied(places)))
+                .collect(),
+            rows: Index::All(n),
+            cols: Index::All(n),
+            spare: self.spare - bytes,
+            ..subset
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Coefficients, KernelSet, Options};
+    use crate::data::{Dense, Pairwise, View, ViewData, Views};
+    use crate::kernel::KernelSpec;
+    use crate::random::Random;
+
+    fn given(n: usize, kernels: usize) -> KernelSet {
+        let mut random = Random::new(3);
+        let views = (0..kernels).map(|m| {
+            let x: Vec<f64> = (0..n).map(|_| random.normal()).collect();
+            let values = (0..n * n)
+                .map(|k| (x[k / n] * x[k % n] + f64::from(u8::from(k / n == k % n))) as f32);
+            View {
+                name: format!("k{m}"),
+                columns: Vec::new(),
+                data: ViewData::Pairwise(Pairwise::new(n, n, values.collect()).unwrap()),
+            }
+        });
+        let views = Views::new(views.collect()).unwrap();
+        let specs = KernelSpec::parse("precomputed").unwrap();
+        KernelSet::new(&specs, &views, &Options::default(), &()).unwrap()
+    }
+
+    #[test]
+    fn products_of_given_kernels_are_those_of_each_kernel() {
+        // More samples than a tile has columns, kernels that do not come in fours.
+        let (n, kernels) = (2100, 3);
+        let set = given(n, kernels);
+        let gram = set.gram();
+        assert!(gram.must_be_read());
+        let a: Vec<f64> = (0..n)
+            .map(|i| {
+                if i % 3 == 0 {
+                    f64::from(i as u32 % 7) - 3.0
+                } else {
+                    0.0
+                }
+            })
+            .collect();
+        let mut out = vec![1.0; n * kernels];
+        gram.add_kernel_products(&a, &mut out);
+        for (m, out) in out.chunks(n).enumerate() {
+            let expected = gram.kernel(m).product(Coefficients::single(&a));
+            for (o, e) in out.iter().zip(expected) {
+                assert!((o - 1.0 - e).abs() < 1e-9 * (1.0 + e.abs()), "{m}: {o} {e}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_copied_subset_answers_like_the_subset() {
+        let values = (0..80).map(|k| (k * k % 17) as f32).collect();
+        let views = Views::new(vec![View {
+            name: "x".into(),
+            columns: Vec::new(),
+            data: ViewData::Dense(Dense::new(40, 2, values).unwrap()),
+        }])
+        .unwrap();
+        let specs: Vec<KernelSpec> = [
+            "rbf:width=3|9,normalize=center",
+            "poly:normalize=spherical",
+            "linear",
+        ]
+        .iter()
+        .flat_map(|s| KernelSpec::parse(s).unwrap())
+        .collect();
+        let set = KernelSet::new(&specs, &views, &Options::default(), &()).unwrap();
+        let gram = set.gram();
+        let samples = [31, 2, 5, 17, 8, 22];
+        let (subset, copied) = (
+            gram.subset(&samples),
+            gram.copied_subset(&samples, u64::MAX),
+        );
+        let a = [0.5, -1.0, 0.0, 2.0, 0.25, -0.5];
+        for m in 0..4 {
+            let (left, right) = (subset.kernel(m), copied.kernel(m));
+            for (l, r) in left.matrix().iter().zip(right.matrix()) {
+                assert!(
+                    (l - r).abs() <= 2e-6 * l.abs().max(1.0),
+                    "kernel {m}: {l} {r}"
+                );
+            }
+            assert_eq!(left.diagonal(), right.diagonal());
+        }
+        let forms = |gram: &super::Gram| gram.quadratic_forms(Coefficients::single(&a));
+        for (l, r) in forms(&subset).iter().zip(forms(&copied)) {
+            assert!((l - r).abs() <= 1e-9 * l.abs().max(1.0), "{l} {r}");
+        }
+        let none = gram.copied_subset(&samples, 10);
+        assert_eq!(none.kernel(0).matrix(), subset.kernel(0).matrix());
+    }
+}
