@@ -24,7 +24,9 @@ pub fn digits_of(count: usize) -> Result<Problem> {
     let classes = rows.iter().map(|&i| labels.spelling(i).parse());
     Ok(Problem {
         gram: set.gram().clone(),
-        classes: classes.collect::<Result<_, _>>().map_err(|_| Error::Stopped)?,
+        classes: classes
+            .collect::<Result<_, _>>()
+            .map_err(|_| Error::Stopped)?,
         n_classes: 10,
     })
 }
