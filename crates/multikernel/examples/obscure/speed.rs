@@ -11,12 +11,18 @@ use std::time::Instant;
 /// Bytes per second that memory is read with; measured by the benchmark of kernel matrices.
 const MEMORY: f64 = 32.7e9;
 
-pub fn measure(quick: bool) -> Result<()> {
-    println!("| problem | scores | epochs | seconds | seconds/epoch | read once | times that | gap |");
+pub(crate) fn measure(quick: bool) -> Result<()> {
+    println!(
+        "| problem | scores | epochs | seconds | seconds/epoch | read once | times that | gap |"
+    );
     println!("|---|---|---|---|---|---|---|---|");
     let digits = digits_of(1000)?;
     row("digits, 20 kernels in 4 families", &digits, None)?;
-    row("digits, 20 kernels in 4 families", &digits, Some(Storage::OnTheFly))?;
+    row(
+        "digits, 20 kernels in 4 families",
+        &digits,
+        Some(Storage::OnTheFly),
+    )?;
     row("digits, 20 given kernels", &as_given(&digits)?, None)?;
     if quick {
         return Ok(());

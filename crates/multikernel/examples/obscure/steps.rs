@@ -52,7 +52,7 @@ fn median(mut values: Vec<Option<u64>>) -> String {
     }
 }
 
-pub fn beside_pegasos(quick: bool) -> Result<()> {
+pub(crate) fn beside_pegasos(quick: bool) -> Result<()> {
     let (seeds, epochs) = if quick { (3, 20) } else { (9, 200) };
     println!("\n| problem | p | C | within | OBSCURE | Pegasos-MKL |");
     println!("|---|---|---|---|---|---|");
@@ -103,9 +103,11 @@ pub fn beside_pegasos(quick: bool) -> Result<()> {
 }
 
 /// The same samples with more and more views, each of which knows some of the classes.
-pub fn with_more_kernels(quick: bool) -> Result<()> {
+pub(crate) fn with_more_kernels(quick: bool) -> Result<()> {
     let (seeds, epochs) = if quick { (3, 20) } else { (9, 200) };
-    println!("\n| kernels | p | R | updates of stage 1 | steps to 2 % above the best | objective |");
+    println!(
+        "\n| kernels | p | R | updates of stage 1 | steps to 2 % above the best | objective |"
+    );
     println!("|---|---|---|---|---|---|");
     let all = views_of(4, 600, 10, 24, 5, 0.7)?;
     for p in [1.01, 1.25] {
