@@ -7,14 +7,15 @@ use multikernel::kernel::KernelSpec;
 use multikernel::random::Random;
 
 /// Kernels and classes.
-pub struct Problem {
-    pub gram: Gram,
-    pub classes: Vec<u32>,
-    pub n_classes: usize,
+#[derive(Debug)]
+pub(crate) struct Problem {
+    pub(crate) gram: Gram,
+    pub(crate) classes: Vec<u32>,
+    pub(crate) n_classes: usize,
 }
 
 /// The first digits in four views with five widths each: 20 kernels in four families.
-pub fn digits_of(count: usize) -> Result<Problem> {
+pub(crate) fn digits_of(count: usize) -> Result<Problem> {
     let data = digits()?;
     let labels = data.labels.ok_or(Error::Stopped)?;
     let rows: Vec<usize> = (0..count).collect();
@@ -32,7 +33,7 @@ pub fn digits_of(count: usize) -> Result<Problem> {
 }
 
 /// The same kernels as matrices that were given: nothing to compute, everything to read.
-pub fn as_given(problem: &Problem) -> Result<Problem> {
+pub(crate) fn as_given(problem: &Problem) -> Result<Problem> {
     let kernels = 0..problem.gram.n_kernels();
     let matrices = kernels.map(|m| problem.gram.kernel(m).matrix());
     Ok(Problem {
@@ -67,7 +68,7 @@ fn given(matrices: impl Iterator<Item = Vec<f32>>) -> Result<Gram> {
 
 /// `views` views of eight numbers around centres of the classes, `apart` from each other; a view tells `known` of the classes
 /// from the rest, as image descriptors do. Gaussian kernels of the mean width, one per view.
-pub fn views_of(
+pub(crate) fn views_of(
     seed: u64,
     samples: usize,
     classes: usize,

@@ -11,7 +11,7 @@ use std::time::Instant;
 /// Bytes per second that memory is read with; measured by the benchmark of kernel matrices.
 const MEMORY: f64 = 32.7e9;
 
-pub fn measure(quick: bool) -> Result<()> {
+pub(crate) fn measure(quick: bool) -> Result<()> {
     println!(
         "| problem | scores | epochs | seconds | seconds/epoch | read once | times that | gap |"
     );

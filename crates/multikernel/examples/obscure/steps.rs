@@ -52,7 +52,7 @@ fn median(mut values: Vec<Option<u64>>) -> String {
     }
 }
 
-pub fn beside_pegasos(quick: bool) -> Result<()> {
+pub(crate) fn beside_pegasos(quick: bool) -> Result<()> {
     let (seeds, epochs) = if quick { (3, 20) } else { (9, 200) };
     println!("\n| problem | p | C | within | OBSCURE | Pegasos-MKL |");
     println!("|---|---|---|---|---|---|");
@@ -103,7 +103,7 @@ pub fn beside_pegasos(quick: bool) -> Result<()> {
 }
 
 /// The same samples with more and more views, each of which knows some of the classes.
-pub fn with_more_kernels(quick: bool) -> Result<()> {
+pub(crate) fn with_more_kernels(quick: bool) -> Result<()> {
     let (seeds, epochs) = if quick { (3, 20) } else { (9, 200) };
     println!(
         "\n| kernels | p | R | updates of stage 1 | steps to 2 % above the best | objective |"

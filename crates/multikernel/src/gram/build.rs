@@ -388,7 +388,7 @@ fn normalize(
 fn measure_factors(family: &Family, kernels: &mut [Kernel], warnings: &mut Vec<String>) {
     let n = family.diagonal.len();
     let samples: Vec<usize> = (0..n).collect();
-    let means = family_forms(family, &samples, &vec![1.0 / n as f64; n], 1);
+    let means = family_forms(family, &samples, &vec![1.0 / n as f64; n]);
     for (c, &m) in family.members.iter().enumerate() {
         let trace = family.self_values(c).sum::<f64>() / n as f64;
         let size = match kernels[m].spec.normalize {

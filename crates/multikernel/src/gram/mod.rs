@@ -15,6 +15,7 @@ mod combined;
 mod definite;
 mod every;
 mod family;
+mod forms;
 mod grid;
 mod lookup;
 mod products;
@@ -275,15 +276,19 @@ impl Gram {
         let samples: Vec<usize> = support.iter().map(|&i| self.rows.get(i)).collect();
         let k = a.outputs;
         let mut q = vec![0.0; self.n_kernels];
+        let compact: Vec<f64> = support.iter().flat_map(|&i| a.row(i)).copied().collect();
+        let mut joint = (k > 1).then(|| self.joint_forms(&samples, &compact, k).into_iter());
         for family in self.families.iter() {
-            let mut coefficients: Vec<f64> =
-                support.iter().flat_map(|&i| a.row(i)).copied().collect();
-            if let Some((factors, _)) = &family.factors {
-                for (row, &i) in coefficients.chunks_mut(k).zip(&samples) {
-                    row.iter_mut().for_each(|v| *v *= factors[i]);
+            let values = joint.as_mut().and_then(Iterator::next);
+            let values = values.unwrap_or_else(|| {
+                let mut coefficients = compact.clone();
+                if let Some((factors, _)) = &family.factors {
+                    for (v, &i) in coefficients.iter_mut().zip(&samples) {
+                        *v *= factors[i];
+                    }
                 }
-            }
-            let values = family_forms(family, &samples, &coefficients, k);
+                family_forms(family, &samples, &coefficients)
+            });
             for (&m, v) in family.members.iter().zip(values) {
                 q[m] = v;
             }
@@ -438,12 +443,12 @@ impl<'a> RowScorer<'a> {
     }
 }
 
-/// Σ_y a_yᵀ K_m a_y for the members of a family; `a` holds k numbers for each of `samples`.
-fn family_forms(family: &Family, samples: &[usize], a: &[f64], k: usize) -> Vec<f64> {
+/// aᵀ K_m a for the members of a family; `a` holds a number for each of `samples`.
+fn family_forms(family: &Family, samples: &[usize], a: &[f64]) -> Vec<f64> {
     let starts: Vec<usize> = (0..samples.len()).step_by(CHUNK).collect();
     match &family.map {
         // Most samples count: whole rows at the speed of memory beat half of them entry by entry.
-        Map::Scaled(factor) if k == 1 && 2 * samples.len() > family.n_cols => {
+        Map::Scaled(factor) if 2 * samples.len() > family.n_cols => {
             let mut everyone = vec![0.0; family.n_cols];
             for (&i, &a) in samples.iter().zip(a) {
                 everyone[i] = a;
@@ -466,7 +471,7 @@ fn family_forms(family: &Family, samples: &[usize], a: &[f64], k: usize) -> Vec<
                 .par_iter()
                 .map(|&start| {
                     let mut sum = 0.0;
-                    for_pairs(family, samples, a, k, start, |t, w| sum += w * f64::from(t));
+                    for_pairs(family, samples, a, start, |t, w| sum += w * f64::from(t));
                     sum
                 })
                 .collect();
@@ -477,7 +482,7 @@ fn family_forms(family: &Family, samples: &[usize], a: &[f64], k: usize) -> Vec<
                 .par_iter()
                 .map(|&start| {
                     let mut histogram = basis.histogram();
-                    for_pairs(family, samples, a, k, start, |t, w| histogram.add(t, w));
+                    for_pairs(family, samples, a, start, |t, w| histogram.add(t, w));
                     histogram
                 })
                 .collect();
@@ -493,13 +498,12 @@ fn family_forms(family: &Family, samples: &[usize], a: &[f64], k: usize) -> Vec<
 }
 
 /// Visits the pairs (i, j ≤ i) of samples with i in the chunk from `start`: the statistic, and the pair's weight
-/// ⟨A_i, A_j⟩, doubled off the diagonal, so that the symmetric half is visited once.
+/// a_i a_j, doubled off the diagonal, so that the symmetric half is visited once.
 #[inline(always)]
 fn for_pairs(
     family: &Family,
     samples: &[usize],
     a: &[f64],
-    k: usize,
     start: usize,
     mut count: impl FnMut(f32, f64),
 ) {
@@ -509,19 +513,11 @@ fn for_pairs(
         let to = (from + block).min(end);
         family.for_rows(&samples[from..to], |r, t| {
             let i = from + r;
-            let ai = &a[i * k..(i + 1) * k];
-            if k == 1 {
-                let twice = 2.0 * ai[0];
-                for (&j, &aj) in samples[..i].iter().zip(a) {
-                    count(t[j], twice * aj);
-                }
-            } else {
-                for (&j, aj) in samples[..i].iter().zip(a.chunks(k)) {
-                    let w: f64 = ai.iter().zip(aj).map(|(a, b)| a * b).sum();
-                    count(t[j], 2.0 * w);
-                }
+            let twice = 2.0 * a[i];
+            for (&j, &aj) in samples[..i].iter().zip(a) {
+                count(t[j], twice * aj);
             }
-            count(t[samples[i]], ai.iter().map(|v| v * v).sum());
+            count(t[samples[i]], a[i] * a[i]);
         });
     }
 }

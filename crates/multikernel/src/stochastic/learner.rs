@@ -105,9 +105,8 @@ impl Learner {
     /// The scores of a sample from its kernels' scores (K_m ĉ)_i: one row of kernels for each output.
     pub(crate) fn scores(&self, kernel_scores: &[f64], out: &mut [f64]) {
         let factor = self.score_factor();
-        for (out, row) in out.iter_mut().zip(kernel_scores.chunks(self.weights.len())) {
-            *out = factor * weighted(row, &self.weights);
-        }
+        weighted_sums(kernel_scores, &self.weights, out);
+        out.iter_mut().for_each(|f| *f *= factor);
     }
 
     /// θ ← factor·θ, 0 ≤ factor ≤ 1.
@@ -228,18 +227,20 @@ impl Learner {
     }
 }
 
-/// Σ row_m β_m in a fixed order.
-#[inline]
-fn weighted(row: &[f64], weights: &[f64]) -> f64 {
+/// Σ_m row_m β_m for every row, in a fixed order.
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
+fn weighted_sums(rows: &[f64], weights: &[f64], out: &mut [f64]) {
     const LANES: usize = 8;
-    let mut lanes = [0.0; LANES];
-    let (rows, rest) = row.as_chunks::<LANES>();
     let (betas, rest_of_betas) = weights.as_chunks::<LANES>();
-    for (r, b) in rows.iter().zip(betas) {
-        for l in 0..LANES {
-            lanes[l] += r[l] * b[l];
+    for (out, row) in out.iter_mut().zip(rows.chunks_exact(weights.len())) {
+        let mut lanes = [0.0; LANES];
+        let (parts, rest) = row.as_chunks::<LANES>();
+        for (r, b) in parts.iter().zip(betas) {
+            for l in 0..LANES {
+                lanes[l] += r[l] * b[l];
+            }
         }
+        let rest: f64 = rest.iter().zip(rest_of_betas).map(|(r, b)| r * b).sum();
+        *out = lanes.iter().sum::<f64>() + rest;
     }
-    let rest: f64 = rest.iter().zip(rest_of_betas).map(|(r, b)| r * b).sum();
-    lanes.iter().sum::<f64>() + rest
 }

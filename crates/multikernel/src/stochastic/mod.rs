@@ -460,16 +460,15 @@ impl<'a> Run<'a> {
         let mut scores = vec![0.0; self.objective.outputs()];
         let mut changes = Vec::with_capacity(2);
         self.scores.begin(block, self.learner.kept_coefficients());
-        let likely: Vec<usize> = block
-            .iter()
-            .enumerate()
-            .filter(|&(place, &i)| {
+        if self.scores.lacks_rows(block) {
+            // rows are made at once for the samples that would be updated now: most of those that will be
+            let likely = block.iter().enumerate().filter(|&(place, &i)| {
                 self.learner.scores(self.scores.at(place), &mut scores);
                 !self.objective.gradient(i, &scores, 1.0).is_none()
-            })
-            .map(|(_, &i)| i)
-            .collect();
-        self.scores.expect(&likely);
+            });
+            let likely: Vec<usize> = likely.map(|(_, &i)| i).collect();
+            self.scores.expect(&likely);
+        }
         for (place, &i) in block.iter().enumerate() {
             self.learner.scores(self.scores.at(place), &mut scores);
             let gradient = self.objective.gradient(i, &scores, self.shares[i]);

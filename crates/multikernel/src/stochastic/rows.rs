@@ -55,6 +55,12 @@ impl<'g> Rows<'g> {
         self.kernels
     }
 
+    /// Whether rows of some of these samples are still to be made.
+    pub(super) fn lacks(&self, samples: &[usize]) -> bool {
+        let missing = |i: &usize| matches!(self.slots[*i], Slot::Nowhere);
+        self.width > 0 && samples.iter().any(missing)
+    }
+
     /// Sees to it that the rows of these samples are there until the end of the block.
     pub(super) fn prepare(&mut self, samples: &[usize]) {
         if self.width == 0 {

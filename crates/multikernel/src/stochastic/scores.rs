@@ -10,13 +10,16 @@
 
 use super::rows::Rows;
 use crate::gram::Gram;
-use crate::math::mixed_dot;
+use crate::math::{dot, mixed_dot};
 use rayon::prelude::*;
 
-/// Samples side by side in the stored scores.
+/// Samples side by side in the stored scores of a class: a line of the cache, so that the scores of one sample lie line after
+/// line.
+const SIDE: usize = 8;
+/// Samples per task of a pass: their scores stay in cache while all updates pass.
 const TILE: usize = 256;
 /// Sums kept in registers at a time.
-const LANES: usize = 32;
+const LANES: usize = 4 * SIDE;
 /// Below so many numbers a loop is over before other threads would have woken up.
 const SMALL: usize = 1 << 14;
 
@@ -35,7 +38,7 @@ pub(super) struct Scores<'g> {
     rows: Rows<'g>,
     outputs: usize,
     samples: usize,
-    /// Kernel after kernel, in it tile after tile, in it class after class; none on the fly.
+    /// Kernel after kernel, in it [`SIDE`] samples after others, in it class after class; none on the fly.
     stored: Option<Vec<f64>>,
     block: Vec<usize>,
     /// Of the block: sample after sample, in it class after class, in it one number per kernel.
@@ -100,12 +103,12 @@ impl<'g> Scores<'g> {
         self.current.resize(block.len() * width, 0.0);
         match &self.stored {
             Some(stored) => {
-                let samples = self.samples;
+                let each = stored.len() / kernels.max(1);
                 let gather = |(i, out): (&usize, &mut [f64])| {
-                    for (m, place) in kernel_places(samples, outputs, kernels).enumerate() {
-                        let from = place + i / TILE * (outputs * TILE) + i % TILE;
-                        for k in 0..outputs {
-                            out[k * kernels + m] = stored[from + k * TILE];
+                    for (m, scores) in stored.chunks(each).enumerate() {
+                        let (lines, _) = scores[i / SIDE * (outputs * SIDE)..].as_chunks::<SIDE>();
+                        for (out, line) in out[m..].iter_mut().step_by(kernels).zip(lines) {
+                            *out = line[i % SIDE];
                         }
                     }
                 };
@@ -134,6 +137,11 @@ impl<'g> Scores<'g> {
                 });
             }
         }
+    }
+
+    /// Whether rows of some of these samples would have to be made for an update.
+    pub(super) fn lacks_rows(&self, samples: &[usize]) -> bool {
+        self.rows.lacks(samples)
     }
 
     /// Has the rows of these samples of the block made at once, because they are likely to be updated.
@@ -202,8 +210,7 @@ impl<'g> Scores<'g> {
                             let (row, factor) = rows.get(m, i);
                             (&row[from..to], factor * change)
                         }));
-                        let k = same[0].1;
-                        add_rows(&terms, &mut scores[k * TILE..k * TILE + (to - from)]);
+                        add_rows(&terms, to - from, same[0].1, outputs, scores);
                     }
                 });
         }
@@ -233,26 +240,18 @@ impl<'g> Scores<'g> {
     /// Not inside a block.
     pub(super) fn products(&self, x: &[f64]) -> Option<Vec<f64>> {
         let stored = self.stored.as_ref()?;
-        let outputs = self.outputs;
-        let tiles = self.samples.div_ceil(TILE);
-        let of_kernel = |scores: &[f64]| -> f64 {
-            let tiles = scores.chunks(outputs * TILE).zip(x.chunks(outputs * TILE));
-            tiles
-                .map(|(scores, x)| {
-                    let mut sum = 0.0;
-                    for (at, x) in x.chunks(outputs).enumerate() {
-                        for (k, x) in x.iter().enumerate() {
-                            sum += x * scores[k * TILE + at];
-                        }
-                    }
-                    sum
-                })
-                .sum()
-        };
+        let each = stored.len() / self.rows.kernels();
+        let mut arranged = vec![0.0; each];
+        for (i, x) in x.chunks(self.outputs).enumerate() {
+            let from = i / SIDE * (self.outputs * SIDE) + i % SIDE;
+            for (k, x) in x.iter().enumerate() {
+                arranged[from + k * SIDE] = *x;
+            }
+        }
         Some(
             stored
-                .par_chunks(tiles * outputs * TILE)
-                .map(of_kernel)
+                .par_chunks(each)
+                .map(|scores| dot(scores, &arranged))
                 .collect(),
         )
     }
@@ -261,17 +260,22 @@ impl<'g> Scores<'g> {
     pub(super) fn combined(&self, weights: &[f64]) -> Option<Vec<f64>> {
         let stored = self.stored.as_ref()?;
         let outputs = self.outputs;
-        let tiles = self.samples.div_ceil(TILE);
+        let each = stored.len() / self.rows.kernels();
         let mut out = vec![0.0; self.samples * outputs];
         out.par_chunks_mut(outputs * TILE)
             .enumerate()
             .for_each(|(tile, out)| {
+                let mut sums = vec![0.0; outputs * TILE];
                 for (m, &weight) in weights.iter().enumerate().filter(|(_, w)| **w != 0.0) {
-                    let scores = &stored[(m * tiles + tile) * outputs * TILE..];
-                    for (at, out) in out.chunks_mut(outputs).enumerate() {
-                        for (k, out) in out.iter_mut().enumerate() {
-                            *out += weight * scores[k * TILE + at];
-                        }
+                    let scores = &stored[m * each + tile * outputs * TILE..][..sums.len()];
+                    for (sum, score) in sums.iter_mut().zip(scores) {
+                        *sum += weight * score;
+                    }
+                }
+                for (at, out) in out.chunks_mut(outputs).enumerate() {
+                    let from = at / SIDE * (outputs * SIDE) + at % SIDE;
+                    for (k, out) in out.iter_mut().enumerate() {
+                        *out = sums[from + k * SIDE];
                     }
                 }
             });
@@ -279,32 +283,44 @@ impl<'g> Scores<'g> {
     }
 }
 
-/// Where each kernel's stored scores begin.
-fn kernel_places(samples: usize, outputs: usize, kernels: usize) -> impl Iterator<Item = usize> {
-    let each = samples.div_ceil(TILE) * outputs * TILE;
-    (0..kernels).map(move |m| m * each)
-}
-
-/// out += Σ change·row, several columns in registers while all rows pass.
+/// Adds Σ change·row to the scores of one class in a tile, several columns in registers while all rows pass.
 #[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
-fn add_rows(terms: &[(&[f32], f64)], out: &mut [f64]) {
-    let whole = out.len() / LANES * LANES;
-    let (chunks, rest) = out.as_chunks_mut::<LANES>();
-    for (c, out) in chunks.iter_mut().enumerate() {
-        let mut sums = *out;
+fn add_rows(
+    terms: &[(&[f32], f64)],
+    columns: usize,
+    class: usize,
+    outputs: usize,
+    scores: &mut [f64],
+) {
+    let (lines, _) = scores.as_chunks_mut::<SIDE>();
+    let groups = columns / LANES;
+    for group in 0..groups {
+        let mut sums = [[0.0; SIDE]; LANES / SIDE];
         for (row, change) in terms {
-            let Some(row) = row.get(c * LANES..).and_then(|r| r.first_chunk::<LANES>()) else {
+            let Some(row) = row
+                .get(group * LANES..)
+                .and_then(|r| r.first_chunk::<LANES>())
+            else {
                 continue;
             };
-            for l in 0..LANES {
-                sums[l] += change * f64::from(row[l]);
+            let (row, _) = row.as_chunks::<SIDE>();
+            for (sums, row) in sums.iter_mut().zip(row) {
+                for l in 0..SIDE {
+                    sums[l] += change * f64::from(row[l]);
+                }
             }
         }
-        *out = sums;
+        for (s, sums) in sums.iter().enumerate() {
+            let line = &mut lines[(group * (LANES / SIDE) + s) * outputs + class];
+            for l in 0..SIDE {
+                line[l] += sums[l];
+            }
+        }
     }
-    for (l, out) in rest.iter_mut().enumerate() {
+    for column in groups * LANES..columns {
+        let sum = &mut lines[column / SIDE * outputs + class][column % SIDE];
         for (row, change) in terms {
-            *out += change * f64::from(row[whole + l]);
+            *sum += change * f64::from(row[column]);
         }
     }
 }
