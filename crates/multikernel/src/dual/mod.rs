@@ -326,14 +326,11 @@ fn coarse_weights(
         costs: &costs,
         ..*problem
     };
-    let limits = Limits {
-        tolerance: limits.tolerance.max(COARSE_TOLERANCE),
-        ..*limits
-    };
     let part_gram = gram.copied_subset(&some, limits.memory / 2);
     let limits = Limits {
+        tolerance: limits.tolerance.max(COARSE_TOLERANCE),
         memory: limits.memory / 2,
-        ..limits
+        ..*limits
     };
     let solution = solve(&part_gram, norm, &part, &limits, None, observer);
     (solution.status == Status::Converged).then_some(solution.weights)

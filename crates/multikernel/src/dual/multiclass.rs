@@ -236,11 +236,13 @@ fn coarse_start(
         costs: &costs,
         ..*problem
     };
+    let part_gram = gram.copied_subset(&some, limits.memory / 2);
     let limits = Limits {
         tolerance: limits.tolerance.max(COARSE_TOLERANCE),
+        memory: limits.memory / 2,
         ..*limits
     };
-    let solution = solve(&gram.subset(&some), norm, &part, &limits, None, observer);
+    let solution = solve(&part_gram, norm, &part, &limits, None, observer);
     if solution.status != Status::Converged {
         return None;
     }

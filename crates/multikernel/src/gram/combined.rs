@@ -225,6 +225,23 @@ impl<'g> Part<'g> {
     }
 }
 
+/// How values are looked up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// In f64: products and certificates.
+    Exact,
+    /// In f32 where that is faster: rows, which are rounded to f32 anyway.
+    Fast,
+}
+
+/// A part's values in f32.
+fn fast_values(table: &Table, alone: Option<&Exponential>, t: &[f32], out: &mut [f32]) {
+    match alone {
+        Some(one) => one.values(t, out),
+        None => table.look_up(t, out),
+    }
+}
+
 /// A combination seen on some rows and columns.
 struct View<'a> {
     of: &'a Combined<'a>,
@@ -243,7 +260,7 @@ impl View<'_> {
             .zip(rows.par_chunks(block))
             .for_each(|(out, rows)| {
                 // Not rounded to f32: large coefficients would show the rounding in their scores.
-                self.for_sums(rows, |r, values| {
+                self.for_sums(rows, Look::Exact, |r, values| {
                     let out = &mut out[r * k..(r + 1) * k];
                     if k == 1 {
                         out[0] = dot(values, a.values);
@@ -270,23 +287,22 @@ impl View<'_> {
             part.family().for_rows(&samples, |r, t| {
                 let out = &mut out[r * n..(r + 1) * n];
                 if let (true, Part::Table(_, table, alone)) = (plain, part) {
-                    match alone {
-                        Some(one) => one.values(t, out),
-                        None => table.look_up(t, out),
-                    }
+                    fast_values(table, alone.as_ref(), t, out);
                     return;
                 }
                 let mut sums = [0.0f64; TILE];
                 for (tile, out) in out.chunks_mut(TILE).enumerate() {
                     let sums = &mut sums[..out.len()];
                     sums.fill(0.0);
-                    self.add(part, samples[r], t, tile * TILE, sums);
+                    self.add(part, samples[r], t, tile * TILE, Look::Fast, sums);
                     round(sums, out);
                 }
             });
             return;
         }
-        self.for_sums(rows, |r, sums| round(sums, &mut out[r * n..(r + 1) * n]));
+        self.for_sums(rows, Look::Fast, |r, sums| {
+            round(sums, &mut out[r * n..(r + 1) * n]);
+        });
     }
 
     /// Row of sample i of every part, if all of them lie in memory as they are.
@@ -306,7 +322,7 @@ impl View<'_> {
     }
 
     /// Hands out combined rows before they are rounded.
-    fn for_sums(&self, rows: &[usize], mut each: impl FnMut(usize, &[f64])) {
+    fn for_sums(&self, rows: &[usize], look: Look, mut each: impl FnMut(usize, &[f64])) {
         let n = self.gram.n_cols();
         let samples: Vec<usize> = rows.iter().map(|&i| self.gram.rows.get(i)).collect();
         // Rows that lie in memory are summed one at a time, so that the sums stay in the first cache.
@@ -331,7 +347,7 @@ impl View<'_> {
             sums.fill(0.0);
             for part in &self.of.parts {
                 part.family().for_rows(samples, |r, t| {
-                    self.add(part, samples[r], t, 0, &mut sums[r * n..(r + 1) * n]);
+                    self.add(part, samples[r], t, 0, look, &mut sums[r * n..(r + 1) * n]);
                 });
             }
             if let Some((row_means, col_means, grand)) = &self.of.shifts {
@@ -348,13 +364,21 @@ impl View<'_> {
     }
 
     /// Adds a part's values of sample i with columns `from..` to `sums`; `t` is the statistic's whole row.
-    fn add(&self, part: &Part<'_>, i: usize, t: &[f32], from: usize, sums: &mut [f64]) {
+    fn add(&self, part: &Part<'_>, i: usize, t: &[f32], from: usize, look: Look, sums: &mut [f64]) {
         let factors = part.family().factors.as_ref();
         match (&self.gram.cols, factors) {
             (super::Index::All(_), None) => {
                 let t = &t[from..from + sums.len()];
                 match part {
                     Part::Scaled(_, factor) => scaled(t, *factor, sums),
+                    Part::Table(_, table, alone) if look == Look::Fast => {
+                        let mut values = [0.0f32; TILE];
+                        for (t, sums) in t.chunks(TILE).zip(sums.chunks_mut(TILE)) {
+                            let values = &mut values[..t.len()];
+                            fast_values(table, alone.as_ref(), t, values);
+                            scaled(values, 1.0, sums);
+                        }
+                    }
                     Part::Table(_, table, _) => looked_up(t, table, sums),
                 }
             }
