@@ -366,6 +366,7 @@ impl Trained {
         let what = match model.classes().len() {
             0 => model.task().to_string(),
             classes => match result.multiclass {
+                Some("joint") => format!("{}, {classes} classes jointly", model.task()),
                 Some(scheme) => format!("{}, {classes} classes by {scheme}", model.task()),
                 None => format!("{}, {classes} classes", model.task()),
             },

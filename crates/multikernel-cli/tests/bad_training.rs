@@ -57,7 +57,15 @@ fn values_that_training_cannot_have() {
         &["--solver", "magic"],
         &["magic", "exact", "wrapper", "interleaved"],
     );
-    bad(&["--multiclass", "joint"], &["joint", "ovr"]);
+    bad(&["--multiclass", "all"], &["all", "joint, ovr or ovo"]);
+    bad(
+        &["--multiclass", "joint", "--loss", "logistic"],
+        &["loss logistic", "joint", "ovr"],
+    );
+    bad(
+        &["--multiclass", "joint", "--solver", "interleaved"],
+        &["solver interleaved", "joint"],
+    );
     bad(&["--bias", "maybe"], &["maybe", "auto"]);
     bad(&["--class-weight", "red=2"], &["red", "'no'", "'yes'"]);
     bad(&["--class-weight", "yes"], &["yes", "balanced"]);

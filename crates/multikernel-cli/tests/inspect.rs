@@ -166,7 +166,7 @@ fn demo_needs_nothing() {
     let folder = Folder::new();
     let text = folder.good(&["demo"]);
     for expected in [
-        "10 classes by ovr: 898 samples (899 more held out), 24 kernels",
+        "10 classes jointly: 898 samples (899 more held out), 24 kernels",
         "share of all weights by group",
         "upper_left",
         "best single kernel",

@@ -92,9 +92,10 @@ fn a_table_with_words_as_labels_comes_back_in_their_spelling() {
         "0.2",
     ]);
     for expected in [
-        "classify, 3 classes by ovr: 72 samples (18 more held out), 6 kernels",
-        "norm lp:4/3, loss hinge, C 1, bias on, solver exact",
-        "kernel weights, mean over 3 problems",
+        "3 classes: one problem for all of them, with one set of kernel weights (joint)",
+        "classify, 3 classes jointly: 72 samples (18 more held out), 6 kernels",
+        "norm lp:4/3, loss multiclass-hinge, C 1, bias off, solver exact",
+        "kernel weights\n",
         "█",
         "relative gap",
         "converged",
@@ -708,6 +709,120 @@ fn several_classes_may_be_told_apart_in_pairs() {
         let weights = result["kernels"][0]["weight"].as_array().expect("a list");
         assert_eq!(weights.len(), problems);
         assert!(number(&result["metrics"]["train_accuracy"]) > 0.9);
+    }
+}
+
+/// The digits as a .npz of two views, with labels.
+fn digits(folder: &Folder, n: usize) {
+    let data = multikernel::data::digits().expect("inside the library");
+    let rows: Vec<usize> = (0..n).collect();
+    let views = data.views.select(&rows).expect("rows");
+    let columns = |v: usize| match &views.iter().nth(v).expect("a view").data {
+        multikernel::data::ViewData::Dense(x) => x.values().to_vec(),
+        _ => panic!("pixels"),
+    };
+    let (upper, lower) = (columns(0), columns(3));
+    folder.arrays("d.npz", &[("a", &[n, 16]), ("b", &[n, 16])], |v, k| {
+        [&upper, &lower][v][k]
+    });
+    let labels = data.labels.expect("labels").select(&rows);
+    let targets =
+        multikernel::data::Targets::new(Some(&labels), multikernel::data::Task::Classify, n);
+    let Ok(multikernel::data::Targets::Classes { names, index }) = targets else {
+        panic!("classes")
+    };
+    let labels: Vec<&str> = index.iter().map(|&c| names[c as usize].as_str()).collect();
+    folder.write("y.txt", labels.join("\n"));
+}
+
+#[test]
+fn all_classes_jointly_from_views_and_from_matrices() {
+    let folder = Folder::new();
+    digits(&folder, 300);
+    let train = |from: &[&'static str], more: &[&'static str]| {
+        let first = ["train", "--labels", "y.txt", "--model", "m.mk"];
+        folder.json(&[&first, from, more].concat())
+    };
+    let views = ["--features", "d.npz", "--kernel", "rbf:width=mean*0.5|mean"];
+    let joint = train(&views, &["--multiclass", "joint", "--holdout", "0.2"]);
+    assert_eq!(joint["multiclass"], "joint");
+    assert_eq!(joint["status"], "converged");
+    assert_eq!(
+        (&joint["n_classes"], &joint["n_samples"]),
+        (&10.into(), &240.into())
+    );
+    assert!(joint["bias"].is_null());
+    assert!(joint["kernels"][0]["weight"].is_number(), "{joint}");
+    assert!(joint["kernels"][0]["group_norm"].is_number());
+    assert!(number(&joint["metrics"]["accuracy"]) > 0.8, "{joint}");
+    for baseline in ["sum", "best_single"] {
+        assert!(number(&joint["baselines"][baseline]["accuracy"]) > 0.3);
+    }
+    let predict = ["predict", "--model", "m.mk", "--out", "p.csv", "--scores"];
+    let labelled = ["--features", "d.npz", "--labels", "y.txt"];
+    let text = folder.good(&with(&predict, &labelled));
+    assert!(text.contains("accuracy 0.9"), "{text}");
+    assert_eq!(lines(&folder, "p.csv")[0].split(',').count(), 11);
+    let text = folder.good(&["inspect", "m.mk"]);
+    assert!(text.contains("all classes jointly, no bias"), "{text}");
+
+    // Classes that count more are believed more often; the objective grows with what they cost.
+    let fast = "--no-baselines";
+    let plain = train(&views, &[fast]);
+    let heavy = train(&views, &["--class-weight", "0=5,1=5", fast]);
+    assert_eq!(plain["multiclass"], "joint");
+    assert!(number(&heavy["primal"]) > number(&plain["primal"]));
+    let sum = train(&views, &["--solver", "sum", fast]);
+    assert_eq!(
+        (&sum["multiclass"], &sum["kernels"][0]["weight"]),
+        (&"joint".into(), &1.0.into())
+    );
+
+    // A bias is one more kernel, which the result shows and prediction applies.
+    let biased = train(&views, &["--bias", "on", fast]);
+    let kernels = biased["kernels"].as_array().expect("a list");
+    assert_eq!(kernels.len(), 5);
+    assert_eq!(kernels[4]["name"], "constant");
+    assert!(number(&kernels[4]["weight"]) > 0.0);
+    assert_eq!(biased["bias"].as_array().expect("a list").len(), 10);
+    let text = folder.good(&with(&predict, &labelled));
+    assert!(text.contains("accuracy"), "{text}");
+    let text = folder.good(&["inspect", "m.mk"]);
+    assert!(text.contains("jointly, with a bias for each"), "{text}");
+
+    // The same kernels as matrices.
+    let gram = [
+        "gram",
+        "--features",
+        "d.npz",
+        "--kernel",
+        "rbf:width=mean*0.5|mean",
+    ];
+    folder.good(&with(&gram, &["--out", "g.npz"]));
+    let given = train(&["--gram", "g.npz"], &[fast, "--tol", "1e-4"]);
+    assert_eq!(given["multiclass"], "joint");
+    let (a, b) = (number(&given["primal"]), number(&plain["primal"]));
+    assert!((a - b).abs() < 2e-3 * b, "{a} {b}");
+    folder.good(&with(&predict, &["--gram", "g.npz"]));
+
+    // What has one score per problem leaves one-vs-rest, and says so.
+    for (option, word) in [("--loss", "logistic"), ("--solver", "wrapper")] {
+        let text = folder.good(&[
+            "train",
+            "--labels",
+            "y.txt",
+            "--model",
+            "m.mk",
+            "--features",
+            "d.npz",
+            "--kernel",
+            "rbf",
+            fast,
+            option,
+            word,
+        ]);
+        assert!(text.contains("10 classes by ovr"), "{text}");
+        assert!(text.contains("(ovr), since"), "{text}");
     }
 }
 

@@ -1,9 +1,11 @@
 //! Training: the description of a problem ([`Mkl`]) applied to kernels and targets gives a model and its certificate.
 //!
-//! Two classes, a real value or one class are one problem ½Ω² + Σ C_i ℓ; several classes are one problem per class
-//! (one-vs-rest) or per pair of classes (one-vs-one), solved one after another on the same kernels.
+//! Two classes, a real value or one class are one problem ½Ω² + Σ C_i ℓ; several classes are one problem with a score for
+//! each (joint), or one problem per class (one-vs-rest) or per pair of classes (one-vs-one), solved one after another on
+//! the same kernels.
 
 mod choices;
+mod joint;
 mod problems;
 #[cfg(test)]
 mod tests;
@@ -20,7 +22,7 @@ use crate::loss::LossSpec;
 use crate::model::{Model, Trained};
 use crate::norm::{Exponent, Norm, NormSpec};
 use crate::observe::{Observer, Progress};
-use problems::Question;
+use problems::{Question, Work};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -57,7 +59,7 @@ pub struct Mkl {
     pub c: f64,
     /// The algorithm.
     pub solver: Solver,
-    /// How several classes become problems of two.
+    /// How several classes are told apart.
     pub multiclass: Multiclass,
     /// Whether there is a bias.
     pub bias: Bias,
@@ -201,71 +203,65 @@ impl Mkl {
         self.check(n)?;
         let mut notes = kernels.notes().to_vec();
         let mut warnings = kernels.warnings().to_vec();
-        let (task, scheme, classes, questions) = self.questions(n, targets, &mut notes)?;
-        let loss = self.loss_for(task)?;
-        let bias = self.bias_for(task)?;
+        let (task, scheme, classes, work) = self.questions(n, targets, &mut notes)?;
         let place = |k: usize| which.map_or(k, |which| which[k]);
-        let groups: Vec<&str> = (0..gram.n_kernels())
+        let mut groups: Vec<&str> = (0..gram.n_kernels())
             .map(|k| kernels.kernels()[place(k)].group.as_str())
             .collect();
-        let (norm, solver) = self.norm_for(&groups, &mut notes)?;
-        let mut limits = Limits {
+        let limits = Limits {
             tolerance: self.tolerance,
             max_rounds: self.max_rounds,
             deadline: self.deadline(begin),
             // The kernel set was given the memory; the solver holds its rows in what that left.
             memory: gram.spare_memory(),
         };
-        let outputs = questions.len();
+        let (norm, solver, found) = match &work {
+            Work::Each(questions) => {
+                let loss = self.loss_for(task)?;
+                let bias = self.bias_for(task)?;
+                let (norm, solver) = self.norm_for(&groups, &mut notes)?;
+                let found =
+                    self.fit_each(gram, &norm, questions, loss, bias, limits, solver, observer)?;
+                (norm, solver, found)
+            }
+            Work::Joint(problem) => {
+                let constant = self.bias == Bias::On;
+                if constant {
+                    joint::check_name(kernels)?;
+                    groups.push(joint::CONSTANT);
+                    notes.push(
+                        "the bias of the joint problem is one more kernel, 'constant', whose value is 1 everywhere"
+                            .into(),
+                    );
+                }
+                let (norm, solver) = self.norm_for(&groups, &mut notes)?;
+                let found = joint::fit(gram, &norm, problem, constant, &limits, observer);
+                (norm, solver, found)
+            }
+        };
+        // From the kernels that were trained on to all of the set.
         let m = kernels.kernels().len();
-        let mut coefficients = vec![0.0; n * outputs];
-        let mut weights = vec![0.0; m * outputs];
-        let mut group_norms = vec![0.0; m * outputs];
-        let mut problems = Vec::with_capacity(outputs);
-        for (k, question) in questions.iter().enumerate() {
-            let several = outputs > 1;
-            if several {
-                let told = observer.progress(&Progress::Work {
-                    stage: "problems of two classes",
-                    done: k as u64,
-                    total: outputs as u64,
-                });
-                if told.is_break() {
-                    // What is left still gets a feasible point and its certificate, but no work.
-                    limits.deadline = Some(Instant::now());
+        let spread = |values: &[Vec<f64>]| -> Vec<f64> {
+            let mut all = vec![0.0; m * values.len()];
+            for (row, values) in all.chunks_mut(m.max(1)).zip(values) {
+                for (j, value) in values.iter().take(gram.n_kernels()).enumerate() {
+                    row[place(j)] = *value;
                 }
             }
-            let (own, solution) = solve(
-                gram,
-                &norm,
-                question,
-                loss,
-                bias,
-                &limits,
-                solver,
-                self.tikhonov,
-                observer,
-            )?;
-            if solution.status == Status::Stopped {
-                limits.deadline = Some(Instant::now());
-            }
-            let forms = own.quadratic_forms(Coefficients::single(&solution.coefficients));
-            for (j, (q, b)) in forms.iter().zip(&solution.weights).enumerate() {
-                weights[k * m + place(j)] = *b;
-                group_norms[k * m + place(j)] = b * q.sqrt();
-            }
-            question.scatter(&solution.coefficients, &mut coefficients, k, outputs);
-            problems.push(ProblemReport {
-                name: question.name.clone(),
-                certificate: solution.certificate,
-                status: solution.status,
-                steps: solution.steps,
-                history: solution.history,
-            });
-        }
+            all
+        };
+        let (weights, group_norms) = (spread(&found.weights), spread(&found.group_norms));
+        let Found {
+            coefficients,
+            biases,
+            bias,
+            loss,
+            problems,
+            ..
+        } = found;
+        let outputs = biases.len();
         let certificate = total(&problems);
         let status = worst(&problems);
-        let biases: Vec<f64> = problems.iter().map(|p| p.certificate.bias).collect();
         let n_support = coefficients
             .chunks(outputs)
             .filter(|row| row.iter().any(|&a| a != 0.0))
@@ -282,7 +278,7 @@ impl Mkl {
                 task,
                 scheme,
                 classes,
-                loss: LossSpec::Scalar(loss),
+                loss,
                 norm: norm.spec().clone(),
                 c: self.c,
                 bias,
@@ -295,21 +291,23 @@ impl Mkl {
             &mut warnings,
         )?;
         let pick = |values: &[f64], k: usize| values.iter().skip(k).step_by(m).copied().collect();
+        let mut reports: Vec<KernelReport> = kernels
+            .kernels()
+            .iter()
+            .enumerate()
+            .map(|(k, kernel)| KernelReport {
+                name: kernel.name.clone(),
+                group: kernel.group.clone(),
+                weights: pick(&weights, k),
+                group_norms: pick(&group_norms, k),
+            })
+            .collect();
+        reports.extend(found.constant);
         Ok(Fitted {
             model,
             certificate,
             status,
-            kernels: kernels
-                .kernels()
-                .iter()
-                .enumerate()
-                .map(|(k, kernel)| KernelReport {
-                    name: kernel.name.clone(),
-                    group: kernel.group.clone(),
-                    weights: pick(&weights, k),
-                    group_norms: pick(&group_norms, k),
-                })
-                .collect(),
+            kernels: reports,
             n_samples: n,
             n_support,
             iterations: problems.iter().map(|p| p.history.len()).sum(),
@@ -319,6 +317,67 @@ impl Mkl {
             notes,
             warnings,
         })
+    }
+
+    /// Solves problems of one score per sample, one after another.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "one call, and every argument is another noun"
+    )]
+    fn fit_each(
+        &self,
+        gram: &Gram,
+        norm: &Norm,
+        questions: &[Question],
+        loss: crate::loss::Loss,
+        bias: bool,
+        mut limits: Limits,
+        solver: Solver,
+        observer: &dyn Observer,
+    ) -> Result<Found> {
+        let outputs = questions.len();
+        let mut found = Found {
+            coefficients: vec![0.0; gram.n_rows() * outputs],
+            weights: Vec::with_capacity(outputs),
+            group_norms: Vec::with_capacity(outputs),
+            biases: Vec::with_capacity(outputs),
+            bias,
+            loss: LossSpec::Scalar(loss),
+            problems: Vec::with_capacity(outputs),
+            constant: None,
+        };
+        for (k, question) in questions.iter().enumerate() {
+            if outputs > 1 {
+                let told = observer.progress(&Progress::Work {
+                    stage: "problems of two classes",
+                    done: k as u64,
+                    total: outputs as u64,
+                });
+                if told.is_break() {
+                    // What is left still gets a feasible point and its certificate, but no work.
+                    limits.deadline = Some(Instant::now());
+                }
+            }
+            let (own, solution) = solve(
+                gram,
+                norm,
+                question,
+                loss,
+                bias,
+                &limits,
+                solver,
+                self.tikhonov,
+                observer,
+            )?;
+            if solution.status == Status::Stopped {
+                limits.deadline = Some(Instant::now());
+            }
+            let forms = own.quadratic_forms(Coefficients::single(&solution.coefficients));
+            question.scatter(&solution.coefficients, &mut found.coefficients, k, outputs);
+            found.biases.push(solution.certificate.bias);
+            found.add(question.name.clone(), solution, &forms);
+        }
+        Ok(found)
     }
 
     /// Values that no problem can have.
@@ -473,6 +532,39 @@ fn solve(
         }
     };
     Ok((own, solution))
+}
+
+/// What the solvers found.
+struct Found {
+    /// Sample after sample, one number per score.
+    coefficients: Vec<f64>,
+    /// β and ‖w_m‖ of the kernels trained on, for every problem.
+    weights: Vec<Vec<f64>>,
+    group_norms: Vec<Vec<f64>>,
+    /// One per score.
+    biases: Vec<f64>,
+    bias: bool,
+    loss: LossSpec,
+    problems: Vec<ProblemReport>,
+    /// The constant kernel, if there is one: it stands behind the others in weights and group norms.
+    constant: Option<KernelReport>,
+}
+
+impl Found {
+    /// Adds the weights and the report of a problem.
+    fn add(&mut self, name: String, solution: Solution, forms: &[f64]) {
+        let norms = forms.iter().zip(&solution.weights);
+        self.group_norms
+            .push(norms.map(|(q, b)| b * q.sqrt()).collect());
+        self.weights.push(solution.weights);
+        self.problems.push(ProblemReport {
+            name,
+            certificate: solution.certificate,
+            status: solution.status,
+            steps: solution.steps,
+            history: solution.history,
+        });
+    }
 }
 
 fn total(problems: &[ProblemReport]) -> Certificate {

@@ -1,6 +1,6 @@
 //! A trained model: kernels, their weights, coefficients of some training samples, and what is needed to apply them.
 //!
-//! f_k(x) = Σ_m β_km Σ_j A_jk K_m(x, x_j) + b_k over the samples x_j that the model keeps. Kernels without weight are
+//! f_k(x) = Σ_m β_km Σ_j A_jk K_m(x, x_j) + b_k over the samples x_j that the model keeps; a joint problem has one β for all k. Kernels without weight are
 //! dropped, and views that no kernel looks at. A model that was just trained, saved or loaded predicts by the same code
 //! from the same numbers, so its scores are the same to the last bit.
 
@@ -33,14 +33,16 @@ pub enum Scheme {
     OneVsRest,
     /// One problem for each pair of classes, (0, 1), (0, 2) … (1, 2) …; the second of the pair is +1.
     OneVsOne,
+    /// One problem with a score for every class and one set of kernel weights.
+    Joint,
 }
 
 impl Scheme {
-    /// The number of problems for so many classes; none if it is beyond counting.
+    /// The number of scores for so many classes; none if it is beyond counting.
     fn outputs(self, classes: usize) -> Option<usize> {
         match self {
             Scheme::Single => Some(1),
-            Scheme::OneVsRest => Some(classes),
+            Scheme::OneVsRest | Scheme::Joint => Some(classes),
             Scheme::OneVsOne => Some(classes.checked_mul(classes.checked_sub(1)?)? / 2),
         }
     }
@@ -64,11 +66,11 @@ struct Parts {
     c: f64,
     /// Whether there is a bias.
     bias: bool,
-    /// One per problem.
+    /// One per score.
     biases: Vec<f64>,
     /// Those with a weight, and those that products and sums are made of.
     kernels: Vec<Kernel>,
-    /// β, problem after problem.
+    /// β, problem after problem; once for a joint problem.
     weights: Vec<f64>,
     /// Rows of the training data that are kept, ascending.
     columns: Vec<usize>,
@@ -77,7 +79,7 @@ struct Parts {
     training_views: Vec<TrainingView>,
     /// The names of the samples kept, if they had any.
     ids: Option<Vec<String>>,
-    /// A, sample after sample, one number per problem.
+    /// A, sample after sample, one number per score.
     coefficients: Vec<f64>,
     /// The samples kept, as the kernels saw them (after scaling); without given matrices.
     views: Views,
@@ -99,7 +101,7 @@ pub(crate) struct Trained<'a> {
     pub(crate) biases: Vec<f64>,
     /// Problem after problem, one for each kernel.
     pub(crate) weights: &'a [f64],
-    /// Sample after sample, one for each problem.
+    /// Sample after sample, one for each score.
     pub(crate) coefficients: &'a [f64],
     pub(crate) scaling: &'a Scaling,
 }
@@ -179,9 +181,10 @@ impl Model {
             c: from.c,
             bias: from.bias,
             biases: from.biases,
-            weights: (0..outputs)
-                .flat_map(|k| kept.iter().map(move |&m| (k, m)))
-                .map(|(k, m)| from.weights[k * all.len() + m])
+            weights: from
+                .weights
+                .chunks(all.len())
+                .flat_map(|row| kept.iter().map(|&m| row[m]))
                 .collect(),
             coefficients: columns
                 .iter()
@@ -242,7 +245,7 @@ impl Model {
         self.parts.bias
     }
 
-    /// One bias per problem (0 where there is none).
+    /// One bias per score (0 where there is none).
     pub fn biases(&self) -> &[f64] {
         &self.parts.biases
     }
@@ -261,8 +264,13 @@ impl Model {
         &self.parts.weights[k * m..(k + 1) * m]
     }
 
-    /// Number of problems.
+    /// Number of problems; a joint one counts once.
     pub fn n_problems(&self) -> usize {
+        self.parts.problems()
+    }
+
+    /// Number of scores per sample: one per problem, in a joint one a score for every class.
+    pub fn n_scores(&self) -> usize {
         self.parts.biases.len()
     }
 
@@ -276,7 +284,7 @@ impl Model {
         self.parts.ids.as_deref()
     }
 
-    /// Coefficients of the samples kept: sample after sample, one number per problem.
+    /// Coefficients of the samples kept: sample after sample, one number per score.
     pub fn coefficients(&self) -> &[f64] {
         &self.parts.coefficients
     }
@@ -436,6 +444,13 @@ fn cut(kernel: &Kernel, columns: &[usize]) -> Kernel {
 }
 
 impl Parts {
+    fn problems(&self) -> usize {
+        match self.scheme {
+            Scheme::Joint => 1,
+            Scheme::Single | Scheme::OneVsRest | Scheme::OneVsOne => self.biases.len(),
+        }
+    }
+
     /// Everything that prediction relies on.
     fn check(&self) -> Result<()> {
         let wrong = |found: String| Err(Error::input("model", found, ""));
@@ -445,7 +460,7 @@ impl Parts {
                 let many = self.classes.len() > 2;
                 distinct.len() == self.classes.len()
                     && self.classes.len() >= 2
-                    && many == (self.scheme != Scheme::Single)
+                    && (self.scheme == Scheme::Joint || many == (self.scheme != Scheme::Single))
             }
             Task::Regress | Task::OneClass => {
                 self.classes.is_empty() && self.scheme == Scheme::Single
@@ -473,13 +488,14 @@ impl Parts {
         }
         if n.checked_mul(outputs) != Some(self.coefficients.len()) {
             return wrong(format!(
-                "it has {} coefficients for {n} samples and {outputs} problems",
+                "it has {} coefficients for {n} samples and {outputs} scores",
                 self.coefficients.len()
             ));
         }
-        if self.kernels.len().checked_mul(outputs) != Some(self.weights.len()) {
+        let problems = self.problems();
+        if self.kernels.len().checked_mul(problems) != Some(self.weights.len()) {
             return wrong(format!(
-                "it has {} weights for {} kernels and {outputs} problems",
+                "it has {} weights for {} kernels and {problems} problems",
                 self.weights.len(),
                 self.kernels.len()
             ));

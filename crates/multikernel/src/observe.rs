@@ -31,6 +31,8 @@ pub enum Progress<'a> {
         /// Share of right answers, or mean squared error where targets are numbers.
         value: f64,
     },
+    /// Nothing new: work goes on, and asks whether it should.
+    Alive,
 }
 
 /// Told of progress, possibly from several threads; may ask to stop.

@@ -16,14 +16,14 @@ pub struct ResultObject {
     pub task: Task,
     /// The algorithm that ran.
     pub solver: String,
-    /// `joint`, `ovr` or `ovo`; null for a single problem.
+    /// `joint`, `ovr` or `ovo`; null for a single score.
     pub multiclass: Option<&'static str>,
     /// How the kernels share.
     pub norm: NormObject,
     /// C
     #[serde(rename = "C")]
     pub c: f64,
-    /// A number, or a list with one for each problem; null where there is none.
+    /// A number, or a list with one for each problem (for each class of a joint one); null where there is none.
     pub bias: Option<OneOrMany>,
     /// Primal objective, summed over the problems.
     pub primal: f64,
@@ -140,6 +140,7 @@ impl ResultObject {
                 Scheme::Single => None,
                 Scheme::OneVsRest => Some("ovr"),
                 Scheme::OneVsOne => Some("ovo"),
+                Scheme::Joint => Some("joint"),
             },
             norm: NormObject::new(model.norm()),
             c: model.c(),

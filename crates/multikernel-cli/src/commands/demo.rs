@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             indefinite: Indefinite::Error,
             mkl: Mkl {
                 c: COST,
-                multiclass: Multiclass::OneVsRest,
+                multiclass: Multiclass::Joint,
                 ..Mkl::default()
             },
             lambda: None,

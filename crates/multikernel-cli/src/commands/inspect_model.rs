@@ -91,6 +91,10 @@ pub(super) fn look(session: &Session, file: &str) -> Result<()> {
 }
 
 impl Outcome {
+    fn problems(&self) -> usize {
+        self.kernels.first().map_or(1, |k| k.weights.len())
+    }
+
     fn text(&self, file: &str) -> String {
         let mut out = format!("{file}: model for the task {}", self.task);
         if !self.classes.is_empty() {
@@ -117,7 +121,9 @@ impl Outcome {
             self.c,
             match &self.biases[..] {
                 [one] => format!("bias {}", number(*one)),
-                several => format!("{} problems", several.len()),
+                biases if self.problems() > 1 => format!("{} problems", biases.len()),
+                biases if biases.iter().all(|b| *b == 0.0) => "all classes jointly, no bias".into(),
+                _ => "all classes jointly, with a bias for each".into(),
             }
         ));
         out.push_str(&self.record());
@@ -130,7 +136,7 @@ impl Outcome {
                 weight: kernel.weights.iter().sum::<f64>() / kernel.weights.len().max(1) as f64,
             })
             .collect();
-        out.push_str(&weights::text(&bars, self.biases.len()));
+        out.push_str(&weights::text(&bars, self.problems()));
         out.push_str(&format!(
             "\nkeeps {} of {} training samples; new samples need\n",
             self.n_kept, self.n_training

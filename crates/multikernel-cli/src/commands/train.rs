@@ -57,12 +57,13 @@ struct Options {
     #[arg(long, default_value = "auto")]
     solver: String,
 
-    /// Several classes as problems of two: ovr (each against the others) or ovo (each pair) [default: ovr]
+    /// Several classes: joint (one problem with one set of weights), or as problems of two, ovr (each against the others)
+    /// or ovo (each pair) [default: joint where loss and solver allow it, else ovr]
     #[arg(long, value_name = "WAY")]
     multiclass: Option<String>,
 
-    /// hinge, squared-hinge, logistic, squared; for regression epsilon:EPS, squared, huber:DELTA [default: hinge;
-    /// epsilon:0.1]
+    /// hinge, squared-hinge, logistic, squared; multiclass-hinge for joint; for regression epsilon:EPS, squared,
+    /// huber:DELTA [default: hinge; multiclass-hinge; epsilon:0.1]
     #[arg(long)]
     loss: Option<String>,
 
@@ -82,7 +83,7 @@ struct Options {
     #[arg(long, value_name = "FILE")]
     sample_weight: Option<String>,
 
-    /// auto (on, except for one-class), on or off
+    /// auto (on, except for one-class and joint), on or off; for joint it is one more kernel, which is constant
     #[arg(long, default_value = "auto")]
     bias: String,
 

@@ -1,9 +1,12 @@
 //! Measures OBSCURE: what an epoch costs, and how many steps it needs beside Pegasos-MKL and with more kernels.
 //!
 //!     obscure speed | steps | kernels | all  [--threads 2] [--quick]
+//!     obscure compare --folder F  [--threads 2] [--quick]
 //!
-//! All data are generated or lie in the library; the tables are those of `docs/obscure.md`.
+//! All data are generated or lie in the library; the tables are those of `docs/obscure.md`. `compare` is called by
+//! `bench/multiclass`.
 
+mod compare;
 mod problems;
 mod speed;
 mod steps;
@@ -23,7 +26,14 @@ fn main() -> Result<()> {
         .build()
         .map_err(|e| Error::input("--threads", e.to_string(), ""))?;
     let what = words.first().map_or("all", String::as_str);
+    let folder = words
+        .iter()
+        .position(|w| w == "--folder")
+        .and_then(|at| words.get(at + 1));
     pool.install(|| {
+        if let ("compare", Some(folder)) = (what, folder) {
+            compare::measure(folder, quick)?;
+        }
         if matches!(what, "speed" | "all" | "--quick") {
             speed::measure(quick)?;
         }

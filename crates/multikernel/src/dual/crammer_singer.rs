@@ -7,7 +7,7 @@
 //! so that it is both the stopping rule and the choice of samples.
 //!
 //! Step: for one sample, with K_ii = d, the best row is the projection of A_i − E_i/d on the feasible rows, exactly, by
-//! Michelot's passes (at most K, usually three). The samples with the largest claims form a block; their rows are
+//! Michelot's passes over the few classes that may be inside of their bounds. The samples with the largest claims form a block; their rows are
 //! improved in turn on the block's own kernel, in cache, and then all margins follow in one pass over the block's kernel
 //! rows.
 //!
@@ -23,7 +23,7 @@ const LEAST_CURVATURE: f64 = 1e-10;
 /// Samples of a block.
 const BLOCK: usize = 256;
 /// Passes over a block at most: more make it too exact for margins that will change.
-const MOST_PASSES: usize = 10;
+const MOST_PASSES: usize = 4;
 /// A sample of a block rests when its share of the gap has fallen to this part of the block's largest.
 const REST_SHARE: f64 = 0.1;
 /// A sample rests too when its share is this part of an even share of the target.
@@ -47,6 +47,8 @@ pub(super) struct Outcome {
     pub(super) steps: u64,
     /// Gap of the fixed-kernel problem at the end.
     pub(super) gap: f64,
+    /// What it should be.
+    pub(super) target: f64,
     /// Someone asked to stop.
     pub(super) stopped: bool,
 }
@@ -107,13 +109,13 @@ impl State {
     }
 }
 
-/// Moves `state.a` towards the optimum for the kernel of `rows` until the gap is at most `target` or `stop` says so or
-/// row steps do not help any more. `state.margins` must belong to `state.a` on entry and do on exit.
+/// Moves `state.a` towards the optimum for the kernel of `rows` until the gap is at most what `target` gives for the
+/// primal objective reached, or `stop` says so, or row steps do not help any more. `state.margins` must belong to `state.a` on entry and do on exit.
 pub(super) fn solve(
     rows: &mut Rows<'_>,
     problem: &MulticlassProblem<'_>,
     state: &mut State,
-    target: f64,
+    target: &dyn Fn(f64) -> f64,
     stop: &mut dyn FnMut() -> bool,
 ) -> Outcome {
     let n = problem.classes.len();
@@ -123,19 +125,21 @@ pub(super) fn solve(
     let mut outcome = Outcome {
         steps: 0,
         gap: 0.0,
+        target: 0.0,
         stopped: false,
     };
     loop {
-        let shares = shares(problem, state);
+        let (shares, primal) = look(problem, state);
         outcome.gap = shares.iter().sum();
+        outcome.target = target(primal);
         if outcome.gap <= 0.5 * half.0 {
             half = (outcome.gap, outcome.steps);
         }
         let weary = outcome.steps - half.1 > patience || outcome.gap.is_nan();
-        if outcome.gap <= target || weary || outcome.stopped {
+        if outcome.gap <= outcome.target || weary || outcome.stopped {
             return outcome;
         }
-        let steps = block_step(rows, problem, state, &shares, target, least);
+        let steps = block_step(rows, problem, state, &shares, outcome.target, least);
         if steps == 0 {
             return outcome; // round-off's floor
         }
@@ -151,7 +155,7 @@ pub(super) fn pass(
     state: &mut State,
     target: f64,
 ) {
-    let shares = shares(problem, state);
+    let (shares, _) = look(problem, state);
     let least = least_curvature(rows);
     block_step(rows, problem, state, &shares, target, least);
 }
@@ -183,18 +187,19 @@ fn block_step(
 
 /// P − D for the fixed kernel.
 pub(super) fn gap(problem: &MulticlassProblem<'_>, state: &State) -> f64 {
-    shares(problem, state).iter().sum()
+    look(problem, state).0.iter().sum()
 }
 
-/// Every sample's share of the gap.
-fn shares(problem: &MulticlassProblem<'_>, state: &State) -> Vec<f64> {
+/// Every sample's share of the gap, and the primal objective.
+fn look(problem: &MulticlassProblem<'_>, state: &State) -> (Vec<f64>, f64) {
     let mut shares = vec![0.0; problem.classes.len()];
     let k = problem.n_classes;
-    shares
+    let parts: Vec<f64> = shares
         .par_chunks_mut(TILE)
         .zip(state.margins.tiles().zip(state.a.tiles()))
         .enumerate()
-        .for_each(|(t, (shares, (margins, a)))| {
+        .map(|(t, (shares, (margins, a)))| {
+            let mut primal = 0.0;
             let mut top = [f64::NEG_INFINITY; TILE];
             let mut inner = [0.0; TILE];
             for (e, a) in margins.chunks(TILE).zip(a.chunks(TILE)).take(k) {
@@ -205,11 +210,16 @@ fn shares(problem: &MulticlassProblem<'_>, state: &State) -> Vec<f64> {
                 let own = margins[problem.classes[i] as usize * TILE + j];
                 let cost = problem.costs[i];
                 if cost > 0.0 {
-                    *share = (cost * (top[j] - own) + inner[j]).max(0.0);
+                    let loss = cost * (top[j] - own);
+                    let form = inner[j] + a[problem.classes[i] as usize * TILE + j];
+                    *share = (loss + inner[j]).max(0.0);
+                    primal += loss + 0.5 * form;
                 }
             }
-        });
-    shares
+            primal
+        })
+        .collect();
+    (shares, parts.iter().sum())
 }
 
 #[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
@@ -282,7 +292,7 @@ impl Block {
         let (size, k) = (self.costs.len(), self.n_classes);
         let mut margins = vec![0.0; k];
         let mut next = vec![0.0; k];
-        let mut bound = vec![false; k];
+        let mut candidates = Vec::with_capacity(k);
         let mut steps = 0;
         let mut rest = enough;
         for pass in 0..MOST_PASSES {
@@ -303,7 +313,7 @@ impl Block {
                     continue;
                 }
                 let d = f64::from(self.kernel[b * size + b]).max(least);
-                best_row(row, &margins, d, y, cost, &mut next, &mut bound);
+                best_row(row, &margins, d, y, cost, &mut next, &mut candidates);
                 let kernel = &self.kernel[b * size..(b + 1) * size];
                 let mut changed = false;
                 for k in 0..k {
@@ -343,8 +353,20 @@ impl Block {
     }
 }
 
+/// A class that may end inside of its bounds.
+#[derive(Clone, Copy)]
+struct Candidate {
+    class: usize,
+    /// Where it would go without bounds, b_k, and from which τ on it is inside, b_k − U_k.
+    aim: f64,
+    from: f64,
+}
+
 /// The row that maximises −⟨row, e⟩ − ½ d ‖row − a‖² over feasible rows: min(b_k − τ, U_k) with b = a − e/d, U_k = C [k = y]
 /// and τ such that the sum is 0.
+///
+/// For any set S of classes, the τ at which the row would sum to 0 with those of S inside and the others at their bounds
+/// is no less than the right one. So the classes inside now, and the lowest one alone, leave few candidates.
 fn best_row(
     a: &[f64],
     e: &[f64],
@@ -352,66 +374,84 @@ fn best_row(
     y: usize,
     cost: f64,
     out: &mut [f64],
-    bound: &mut [bool],
+    candidates: &mut Vec<Candidate>,
 ) {
-    let classes = a.len();
-    // Classes leave for their bounds until those that stay agree on τ; one always stays.
-    for k in 0..classes {
-        out[k] = a[k] - e[k] / d;
-        bound[k] = false;
+    let per_d = 1.0 / d;
+    let mut lowest = Candidate {
+        class: y,
+        aim: 0.0,
+        from: f64::INFINITY,
+    };
+    let (mut sum, mut inside) = (if a[y] < cost { 0.0 } else { cost }, 0.0);
+    for (k, out) in out.iter_mut().enumerate() {
+        let bound = if k == y { cost } else { 0.0 };
+        let aim = a[k] - e[k] * per_d;
+        *out = aim;
+        if aim - bound < lowest.from {
+            lowest = Candidate {
+                class: k,
+                aim,
+                from: aim - bound,
+            };
+        }
+        if a[k] < bound {
+            sum += aim;
+            inside += 1.0;
+        }
     }
-    let mut inside = classes;
+    let alone = match lowest.class == y {
+        true => lowest.aim,
+        false => cost + lowest.aim,
+    };
+    let highest = alone.min(if inside > 0.0 { sum / inside } else { alone });
+    candidates.clear();
+    for (k, out) in out.iter_mut().enumerate() {
+        let bound = if k == y { cost } else { 0.0 };
+        let aim = std::mem::replace(out, 0.0);
+        if aim - bound < highest {
+            candidates.push(Candidate {
+                class: k,
+                aim,
+                from: aim - bound,
+            });
+        }
+    }
+    // Classes leave for their bounds until those that stay agree on τ (Michelot).
     let tau = loop {
-        let mut sum = if bound[y] { cost } else { 0.0 };
-        for k in 0..classes {
-            if !bound[k] {
-                sum += out[k];
-            }
-        }
-        let tau = sum / inside as f64;
-        let mut lowest = (f64::INFINITY, usize::MAX);
-        let mut left = 0;
-        for k in 0..classes {
-            let at = out[k] - if k == y { cost } else { 0.0 };
-            if !bound[k] && at < lowest.0 {
-                lowest = (at, k);
-            }
-            if !bound[k] && at >= tau {
-                bound[k] = true;
-                left += 1;
-            }
-        }
-        if left == 0 {
+        let count = candidates.len();
+        let bounded = candidates.iter().all(|c| c.class != y);
+        let aims: f64 = candidates.iter().map(|c| c.aim).sum();
+        let tau = (aims + if bounded { cost } else { 0.0 }) / count as f64;
+        candidates.retain(|c| c.from < tau);
+        if candidates.len() == count {
             break tau;
         }
-        inside -= left;
-        if inside == 0 {
-            // Round-off: the class that is lowest takes all.
-            if lowest.1 < classes {
-                bound[lowest.1] = false;
-            }
-            break f64::INFINITY;
-        }
     };
-    let mut total = 0.0;
-    for k in 0..classes {
-        if k == y {
-            continue;
+    if candidates.is_empty() {
+        // Round-off: the lowest class takes all.
+        if lowest.class != y {
+            out[lowest.class] = -cost;
         }
-        out[k] = if bound[k] {
-            0.0
-        } else if tau == f64::INFINITY {
-            -cost
-        } else {
-            (out[k] - tau).min(0.0)
-        };
-        total -= out[k];
+        return make_feasible(out, y, cost);
     }
-    if bound[y] && total > 0.0 {
+    let mut own_inside = false;
+    let mut total = 0.0;
+    for c in candidates.iter() {
+        if c.class == y {
+            own_inside = true;
+        } else {
+            out[c.class] = (c.aim - tau).min(0.0);
+            total -= out[c.class];
+        }
+    }
+    if own_inside || total <= 0.0 {
+        make_feasible(out, y, cost);
+    } else {
+        // At its bound, and no rounding of the sum may take it away from there.
         let factor = cost / total;
         out.iter_mut().for_each(|out| *out *= factor);
+        out[y] = cost;
     }
-    make_feasible(out, y, cost);
 }
 
 /// Makes a row feasible that is so up to rounding: no wrong class above 0, the sum 0, the own class at most C.
@@ -432,4 +472,45 @@ pub(super) fn make_feasible(row: &mut [f64], y: usize, cost: f64) {
         total = moved(row);
     }
     row[y] = total.min(cost);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss::multiclass::feasible;
+    use crate::random::Random;
+
+    #[test]
+    fn the_best_row_is_feasible_and_no_pair_of_classes_improves_it() {
+        let mut random = Random::new(4);
+        for round in 0..5000 {
+            let k = 2 + random.below(12);
+            let y = random.below(k);
+            let cost = [1e-3, 1.0, 1e6][random.below(3)];
+            let d = [1e-9, 0.5, 30.0][random.below(3)];
+            let mut a: Vec<f64> = (0..k)
+                .map(|_| -cost * (random.uniform() - 0.5).max(0.0))
+                .collect();
+            make_feasible(&mut a, y, cost);
+            let e: Vec<f64> = (0..k).map(|_| 3.0 * random.normal()).collect();
+            let mut row = vec![0.0; k];
+            best_row(&a, &e, d, y, cost, &mut row, &mut Vec::new());
+            assert!(feasible(&row, y, cost), "round {round}: {row:?}");
+            // The slope of every class that may rise is at most that of any other.
+            let slope = |k: usize| -e[k] - d * (row[k] - a[k]);
+            // Steep slopes leave no digits of the row below this.
+            let least = 1e-12 * cost + 1e-14 / d;
+            let rises = |k: usize| row[k] < if k == y { cost } else { 0.0 } - least;
+            for up in (0..k).filter(|&k| rises(k)) {
+                for down in 0..k {
+                    let gain = slope(up) - slope(down);
+                    let rounding = 1e-9 + 1e-14 * d * cost;
+                    assert!(
+                        gain <= rounding,
+                        "round {round}: {gain} from {down} to {up}"
+                    );
+                }
+            }
+        }
+    }
 }

@@ -19,8 +19,8 @@ use super::extrapolate::Extrapolation;
 use super::rows::Rows;
 use super::simplex::Newton;
 use super::{
-    COARSE_FROM, COARSE_SHARE, COARSE_TOLERANCE, FIRST_GAP, INNER_SHARE, LEAST_INNER_SHARE, Limits,
-    Look, NOISY, Solution, Start, Status, free,
+    COARSE_SHARE, COARSE_TOLERANCE, FIRST_GAP, LEAST_INNER_SHARE, Limits, Look, NOISY, Solution,
+    Start, Status, free,
 };
 use crate::certificate::{
     MulticlassProblem, certify_multiclass, multiclass_from_scores, multiclass_risk,
@@ -32,6 +32,10 @@ use crate::observe::{Observer, Progress};
 use crate::random::Random;
 use std::time::{Duration, Instant};
 
+/// The inner accuracy is this share of the current gap: row steps from a good start are cheap beside a round.
+const INNER_SHARE: f64 = 0.1;
+/// From so many samples on, a part of the samples is solved first.
+const COARSE_FROM: usize = 800;
 /// The observer is asked whether to stop so often inside of a round.
 const ASKED_EVERY: Duration = Duration::from_millis(100);
 
@@ -54,16 +58,19 @@ pub fn solve(
     let Start {
         mut coefficients,
         mut weights,
-    } = start.unwrap_or_else(|| Start {
-        coefficients: vec![0.0; n * classes],
-        weights: match coarse_weights(gram, norm, problem, limits, observer) {
-            Some(weights) => {
+    } = match start {
+        Some(start) => start,
+        None => match coarse_start(gram, norm, problem, limits, observer) {
+            Some(start) => {
                 first_gap = COARSE_TOLERANCE;
-                weights
+                start
             }
-            None => norm.initial_weights(gram.n_kernels()),
+            None => Start {
+                coefficients: vec![0.0; n * classes],
+                weights: norm.initial_weights(gram.n_kernels()),
+            },
         },
-    });
+    };
     assert_eq!(coefficients.len(), n * classes);
     for ((row, &y), &cost) in coefficients
         .chunks_mut(classes)
@@ -88,7 +95,7 @@ pub fn solve(
     let mut asked = Instant::now();
     let mut told_to_stop = false;
     let status = loop {
-        let mut rows = Rows::new(gram.combine(&weights), n, memory);
+        let mut rows = Rows::on_demand(gram.combine(&weights), n, memory, &[]);
         // Scores from rows rounded to f32 carry an error in proportion to A; exact ones to start with leave an error in
         // proportion to the change of A alone, which falls from round to round.
         let exact = doubted
@@ -99,11 +106,12 @@ pub fn solve(
         } else {
             state.add_up(&mut rows, problem);
         }
-        let size = scale(problem, &coefficients, &state, &history);
-        let target = if fixed {
-            0.5 * limits.tolerance * size
-        } else {
-            share * gap.min(first_gap * size).max(limits.tolerance * size)
+        let target = |primal: f64| {
+            let tolerance = limits.tolerance * primal;
+            match fixed {
+                true => 0.5 * tolerance,
+                false => share * gap.min(first_gap * primal).max(tolerance),
+            }
         };
         let mut stop = || {
             if limits.deadline.is_some_and(|d| Instant::now() >= d) {
@@ -111,19 +119,15 @@ pub fn solve(
             }
             if asked.elapsed() >= ASKED_EVERY {
                 asked = Instant::now();
-                let told = observer.progress(&Progress::Work {
-                    stage: "coefficients of all classes",
-                    done: 0,
-                    total: 1,
-                });
-                told_to_stop |= told.is_break();
+                told_to_stop |= observer.progress(&Progress::Alive).is_break();
             }
             told_to_stop
         };
-        let inner = crammer_singer::solve(&mut rows, problem, &mut state, target, &mut stop);
+        let inner = crammer_singer::solve(&mut rows, problem, &mut state, &target, &mut stop);
         steps += inner.steps;
-        if inner.gap > target && !inner.stopped {
+        if inner.gap > inner.target && !inner.stopped {
             // Steps on rows have given up.
+            let target = inner.target;
             free::polish(
                 gram, &weights, &mut rows, problem, &mut state, target, &mut stop,
             );
@@ -208,18 +212,17 @@ pub fn solve(
     }
 }
 
-/// Good weights from a quarter of the samples, each counted four times, at a sixteenth of the cost; none where the
-/// problem is small or has no weights to learn.
-fn coarse_weights(
+/// The solution of a quarter of the samples, each counted four times, at a sixteenth of the cost: good weights, and
+/// coefficients whose scores leave few samples to be looked at. None where the problem is small.
+fn coarse_start(
     gram: &Gram,
     norm: &Norm,
     problem: &MulticlassProblem<'_>,
     limits: &Limits,
     observer: &dyn Observer,
-) -> Option<Vec<f64>> {
+) -> Option<Start> {
     let n = gram.n_rows();
-    let fixed = norm.as_block().is_some_and(|b| b.r() == 2.0);
-    if fixed || n < COARSE_FROM || gram.n_kernels() < 2 {
+    if n < COARSE_FROM {
         return None;
     }
     let some = Random::new(0).sample(n, n / COARSE_SHARE);
@@ -238,15 +241,31 @@ fn coarse_weights(
         ..*limits
     };
     let solution = solve(&gram.subset(&some), norm, &part, &limits, None, observer);
-    (solution.status == Status::Converged).then_some(solution.weights)
+    if solution.status != Status::Converged {
+        return None;
+    }
+    let k = problem.n_classes;
+    let mut coefficients = vec![0.0; n * k];
+    for (&i, row) in some.iter().zip(solution.coefficients.chunks(k)) {
+        coefficients[i * k..(i + 1) * k].copy_from_slice(row);
+    }
+    Some(Start {
+        coefficients,
+        weights: solution.weights,
+    })
 }
 
 /// How much of the objective is rounding when scores come from rows in f32: their errors are independent, so that the
-/// squares add up, and the risk has slope C_i.
+/// squares add up, and the risk has slope C_i for the samples that have a loss, or nearly: those with coefficients.
 fn rounding(rows: &Rows<'_>, problem: &MulticlassProblem<'_>, a: &[f64]) -> f64 {
     let largest = rows.diagonal().iter().fold(0.0f64, |x, k| x.max(k.abs()));
     let length = a.iter().map(|a| a * a).sum::<f64>().sqrt();
-    let cost: f64 = problem.costs.iter().sum();
+    let cost: f64 = a
+        .chunks(problem.n_classes)
+        .zip(problem.costs)
+        .filter(|(row, _)| row.iter().any(|a| *a != 0.0))
+        .map(|(_, cost)| cost)
+        .sum();
     0.25 * f64::from(f32::EPSILON) * largest * length * cost
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 /// Rows per task of a product.
 const CHUNK: usize = 32;
 /// Rows computed together.
-const AT_ONCE: usize = 64;
+const AT_ONCE: usize = 256;
 
 /// The combined kernel K of a training Gram.
 #[derive(Debug)]

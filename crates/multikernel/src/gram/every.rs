@@ -76,6 +76,7 @@ impl<'g> EveryKernel<'g> {
                 let i = self.gram.rows.get(i);
                 let row = match &*self.gram.families[family].source {
                     Source::Stored(values) => &values[i * n..(i + 1) * n],
+                    Source::Same(row) => row,
                     Source::Given(matrix) => matrix.row(i),
                     Source::OnTheFly { .. } | Source::Composite { .. } => {
                         unreachable!("rows that are computed are made")

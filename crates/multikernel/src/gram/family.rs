@@ -16,6 +16,8 @@ pub(super) const CACHED_ROWS: usize = 4;
 pub(super) enum Source {
     /// All of it in memory, row after row.
     Stored(Vec<f32>),
+    /// Every row is this one.
+    Same(Vec<f32>),
     /// A given matrix, in memory or mapped from a file.
     Given(Pairwise),
     /// Computed when asked for, with a bounded cache of rows.
@@ -157,6 +159,7 @@ impl Family {
                     take(k, &values[i * self.n_cols..(i + 1) * self.n_cols]);
                 }
             }
+            Source::Same(row) => (0..rows.len()).for_each(|k| take(k, row)),
             Source::Given(matrix) => {
                 for (k, &i) in rows.iter().enumerate() {
                     take(k, matrix.row(i));

@@ -198,6 +198,33 @@ impl Gram {
         }
     }
 
+    /// These kernels and after them one whose value is 1 everywhere.
+    pub(crate) fn with_constant(&self) -> Gram {
+        // Families know more samples than a subset asks for.
+        let known = |index: &Index| match index {
+            Index::All(n) => *n,
+            Index::Some(list) => list.iter().max().map_or(0, |&last| last + 1),
+        };
+        let (n_rows, n_cols) = (known(&self.rows), known(&self.cols));
+        let mut families = self.families.clone();
+        families.push(Arc::new(Family {
+            members: vec![self.n_kernels],
+            source: Arc::new(family::Source::Same(vec![1.0; n_cols])),
+            profiles: vec![(crate::kernel::Profile::Identity, 1.0)],
+            map: Map::Scaled(1.0),
+            n_rows,
+            n_cols,
+            diagonal: vec![1.0; n_rows],
+            factors: None,
+            centring: None,
+        }));
+        Gram {
+            families,
+            n_kernels: self.n_kernels + 1,
+            ..self.clone()
+        }
+    }
+
     /// The combination Σ_m β_m K_m, ready for questions.
     ///
     /// # Panics

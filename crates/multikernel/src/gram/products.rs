@@ -61,6 +61,7 @@ impl Family {
             Source::Stored(values) => {
                 Some((&values[i * self.n_cols..(i + 1) * self.n_cols], *factor))
             }
+            Source::Same(row) => Some((row, *factor)),
             Source::Given(matrix) => Some((matrix.row(i), *factor)),
             Source::OnTheFly { .. } | Source::Composite { .. } => None,
         }
@@ -150,8 +151,7 @@ impl Gram {
             return subset;
         };
         let n = places.len();
-        let in_memory =
-            |family: &Arc<Family>| matches!(&*family.source, Source::Stored(_) | Source::Given(_));
+        let in_memory = |family: &Arc<Family>| !family.computes_rows();
         let bytes = (4 * n as u64 * n as u64).saturating_mul(self.families.len() as u64);
         if !self.symmetric || bytes > memory || !self.families.iter().all(in_memory) {
             return subset;

@@ -47,21 +47,21 @@ pub const SOLVERS: [SolverInfo; 5] = [
     },
     SolverInfo {
         name: "exact",
-        problem: "½Ω² + CΣℓ of one score per sample: two classes, regression, one-class; more classes by ovr or ovo; every norm and loss",
-        paper: "problem: Kloft, Brefeld, Sonnenburg, Zien, JMLR 12 (2011); working set: Fan, Chen, Lin, JMLR 6 (2005)",
+        problem: "½Ω² + CΣℓ for every norm and loss: two classes, regression, one-class; three or more classes jointly with one set of weights (multiclass hinge), or by ovr or ovo",
+        paper: "problem: Kloft, Brefeld, Sonnenburg, Zien, JMLR 12 (2011), jointly Orabona, Luo, Caputo, CVPR (2010); working set: Fan, Chen, Lin, JMLR 6 (2005); multiclass hinge: Crammer, Singer, JMLR 2 (2001)",
         certifies: "relative duality gap, recomputed from coefficients and kernels alone",
         solver: Solver::Exact,
     },
     SolverInfo {
         name: "wrapper",
-        problem: "as exact; made for lp:P with 1 < P < inf, at lp:1 it may stand still",
+        problem: "as exact but never jointly: more classes by ovr or ovo; made for lp:P with 1 < P < inf, at lp:1 it may stand still",
         paper: "Kloft, Brefeld, Sonnenburg, Zien, JMLR 12 (2011), Algorithm 1",
         certifies: "relative duality gap, recomputed from coefficients and kernels alone",
         solver: Solver::Wrapper,
     },
     SolverInfo {
         name: "interleaved",
-        problem: "as exact; made for lp:P with 1 < P < inf, at lp:1 it may stand still",
+        problem: "as exact but never jointly: more classes by ovr or ovo; made for lp:P with 1 < P < inf, at lp:1 it may stand still",
         paper: "Kloft, Brefeld, Sonnenburg, Zien, JMLR 12 (2011), Algorithm 2",
         certifies: "relative duality gap, recomputed from coefficients and kernels alone",
         solver: Solver::Interleaved,
@@ -75,12 +75,14 @@ pub const SOLVERS: [SolverInfo; 5] = [
     },
 ];
 
-/// How several classes become problems of two.
+/// How several classes are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Multiclass {
-    /// The best way there is: one-vs-rest.
+    /// Three or more classes jointly where loss and solver allow it, else one-vs-rest; two classes by one score.
     #[default]
     Auto,
+    /// One problem with a score for every class and one set of kernel weights.
+    Joint,
     /// Each class against all others.
     OneVsRest,
     /// Each class against each other.
@@ -90,10 +92,10 @@ pub enum Multiclass {
 /// Whether there is a bias.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Bias {
-    /// On for two classes and regression, off for one-class.
+    /// On for problems of one score except one-class, off for the joint problem of several classes.
     #[default]
     Auto,
-    /// There is one.
+    /// There is one; in the joint problem it is one more kernel, which is constant.
     On,
     /// There is none.
     Off,
@@ -151,12 +153,8 @@ impl FromStr for Multiclass {
             "auto" => Ok(Multiclass::Auto),
             "ovr" => Ok(Multiclass::OneVsRest),
             "ovo" => Ok(Multiclass::OneVsOne),
-            "joint" => Err(Error::input(
-                "multiclass",
-                "the joint problem of all classes has no solver here",
-                "give ovr (each class against the others) or ovo (each pair of classes)",
-            )),
-            _ => Err(unknown("multiclass", text, "give ovr or ovo")),
+            "joint" => Ok(Multiclass::Joint),
+            _ => Err(unknown("multiclass", text, "give joint, ovr or ovo")),
         }
     }
 }

@@ -1,10 +1,25 @@
-//! From targets to problems of one score per sample, with the checks at the door.
+//! From targets to problems, with the checks at the door.
 
-use super::{Bias, ClassWeight, Mkl, Multiclass};
+use super::{Bias, ClassWeight, Mkl, Multiclass, Solver};
 use crate::data::{Targets, Task};
 use crate::error::{Error, Result};
-use crate::loss::Loss;
+use crate::loss::{Loss, LossSpec};
 use crate::model::Scheme;
+
+/// What is to be solved.
+pub(super) enum Work {
+    /// Problems of one score per sample, one after another.
+    Each(Vec<Question>),
+    /// One problem with a score for every class.
+    Joint(Joint),
+}
+
+/// The joint problem of several classes.
+pub(super) struct Joint {
+    pub(super) classes: Vec<u32>,
+    pub(super) n_classes: usize,
+    pub(super) costs: Vec<f64>,
+}
 
 /// One problem of one score per sample.
 pub(super) struct Question {
@@ -38,15 +53,15 @@ impl Mkl {
         n: usize,
         targets: &Targets,
         notes: &mut Vec<String>,
-    ) -> Result<(Task, Scheme, Vec<String>, Vec<Question>)> {
+    ) -> Result<(Task, Scheme, Vec<String>, Work)> {
         let cost = |i: usize| self.c * self.sample_weight.as_ref().map_or(1.0, |w| w[i]);
         let one = |targets: Vec<f64>, costs: Vec<f64>| {
-            vec![Question {
+            Work::Each(vec![Question {
                 name: String::new(),
                 samples: None,
                 targets,
                 costs,
-            }]
+            }])
         };
         if !matches!(targets, Targets::Classes { .. }) && self.class_weight != ClassWeight::None {
             return Err(Error::input(
@@ -99,62 +114,67 @@ impl Mkl {
                         ));
                     }
                 }
-                let (scheme, questions) = self.of_classes(names, index, costs, notes);
-                Ok((Task::Classify, scheme, names.clone(), questions))
+                let (scheme, work) = match self.scheme_for(names.len(), notes)? {
+                    Scheme::Joint => {
+                        let joint = Joint {
+                            classes: index.clone(),
+                            n_classes: names.len(),
+                            costs,
+                        };
+                        (Scheme::Joint, Work::Joint(joint))
+                    }
+                    scheme => (scheme, Work::Each(questions(scheme, names, index, costs))),
+                };
+                Ok((Task::Classify, scheme, names.clone(), work))
             }
         }
     }
 
-    fn of_classes(
-        &self,
-        names: &[String],
-        index: &[u32],
-        costs: Vec<f64>,
-        notes: &mut Vec<String>,
-    ) -> (Scheme, Vec<Question>) {
-        let sign = |positive: bool| if positive { 1.0 } else { -1.0 };
-        if names.len() == 2 {
-            let question = Question {
-                name: String::new(),
-                samples: None,
-                targets: index.iter().map(|&c| sign(c == 1)).collect(),
-                costs,
-            };
-            return (Scheme::Single, vec![question]);
-        }
-        match self.multiclass {
-            Multiclass::Auto | Multiclass::OneVsRest => {
-                if self.multiclass == Multiclass::Auto {
-                    notes.push(format!(
-                        "{} classes: one problem for each class against the others (ovr)",
-                        names.len()
-                    ));
-                }
-                let questions = names.iter().enumerate().map(|(c, name)| Question {
-                    name: format!("'{name}' against the others"),
-                    samples: None,
-                    targets: index.iter().map(|&k| sign(k as usize == c)).collect(),
-                    costs: costs.clone(),
-                });
-                (Scheme::OneVsRest, questions.collect())
+    /// How so many classes are told apart.
+    fn scheme_for(&self, classes: usize, notes: &mut Vec<String>) -> Result<Scheme> {
+        // Why the joint problem cannot be, if it cannot.
+        let obstacle = match (self.loss, self.solver, self.tikhonov) {
+            (Some(LossSpec::Scalar(loss)), ..) => Some(format!("the loss {loss} has one score")),
+            (_, Solver::Wrapper | Solver::Interleaved, _) => {
+                Some(format!("solver {} has one score", self.solver))
             }
-            Multiclass::OneVsOne => {
-                let questions = pairs(names.len()).map(|(a, b)| {
-                    let samples: Vec<usize> = (0..index.len())
-                        .filter(|&i| index[i] as usize == a || index[i] as usize == b)
-                        .collect();
-                    Question {
-                        name: format!("'{}' against '{}'", names[b], names[a]),
-                        targets: samples
-                            .iter()
-                            .map(|&i| sign(index[i] as usize == b))
-                            .collect(),
-                        costs: samples.iter().map(|&i| costs[i]).collect(),
-                        samples: Some(samples),
-                    }
-                });
-                (Scheme::OneVsOne, questions.collect())
+            (_, _, Some(_)) => Some("the Tikhonov form has one score".into()),
+            _ => None,
+        };
+        let asked = self.loss == Some(LossSpec::MulticlassHinge);
+        match (self.multiclass, obstacle) {
+            (Multiclass::Joint, Some(obstacle)) => Err(Error::input(
+                "multiclass",
+                format!("{obstacle} per problem, the joint problem has one for every class"),
+                "give ovr or ovo, or leave loss, solver and tikhonov at what is usual",
+            )),
+            (Multiclass::Auto, Some(obstacle)) if asked => Err(Error::input(
+                "loss",
+                format!("multiclass-hinge has a score for every class, {obstacle} per problem"),
+                "leave out one of the two",
+            )),
+            (Multiclass::OneVsRest | Multiclass::OneVsOne, _) if asked => Err(Error::input(
+                "loss",
+                "multiclass-hinge belongs to the joint problem of all classes",
+                "give hinge, squared-hinge, logistic or squared with ovr or ovo",
+            )),
+            (Multiclass::Joint, None) => Ok(Scheme::Joint),
+            (Multiclass::Auto, None) if asked => Ok(Scheme::Joint),
+            _ if classes == 2 => Ok(Scheme::Single),
+            (Multiclass::Auto, None) => {
+                notes.push(format!(
+                    "{classes} classes: one problem for all of them, with one set of kernel weights (joint)"
+                ));
+                Ok(Scheme::Joint)
             }
+            (Multiclass::Auto, Some(obstacle)) => {
+                notes.push(format!(
+                    "{classes} classes: one problem for each class against the others (ovr), since {obstacle} per problem"
+                ));
+                Ok(Scheme::OneVsRest)
+            }
+            (Multiclass::OneVsRest, _) => Ok(Scheme::OneVsRest),
+            (Multiclass::OneVsOne, _) => Ok(Scheme::OneVsOne),
         }
     }
 
@@ -211,11 +231,6 @@ impl Mkl {
         };
         match spec.scalar() {
             Some(loss) if fits(loss) => Ok(loss),
-            None if task == Task::Classify => Err(Error::input(
-                "loss",
-                "multiclass-hinge belongs to the joint problem of all classes, which has no solver here",
-                "give hinge, squared-hinge, logistic or squared with ovr or ovo",
-            )),
             _ => Err(Error::input(
                 "loss",
                 format!("{spec} does not fit the task {task}"),
@@ -238,6 +253,41 @@ impl Mkl {
             (Bias::Off, _) | (Bias::Auto, Task::OneClass) => Ok(false),
             (Bias::On, _) | (Bias::Auto, _) => Ok(true),
         }
+    }
+}
+
+/// The problems of one score per sample.
+fn questions(scheme: Scheme, names: &[String], index: &[u32], costs: Vec<f64>) -> Vec<Question> {
+    let sign = |positive: bool| if positive { 1.0 } else { -1.0 };
+    let against_others = |c: usize, name: String| Question {
+        name,
+        samples: None,
+        targets: index.iter().map(|&k| sign(k as usize == c)).collect(),
+        costs: costs.clone(),
+    };
+    match scheme {
+        Scheme::Single | Scheme::Joint => vec![against_others(1, String::new())],
+        Scheme::OneVsRest => names
+            .iter()
+            .enumerate()
+            .map(|(c, name)| against_others(c, format!("'{name}' against the others")))
+            .collect(),
+        Scheme::OneVsOne => pairs(names.len())
+            .map(|(a, b)| {
+                let samples: Vec<usize> = (0..index.len())
+                    .filter(|&i| index[i] as usize == a || index[i] as usize == b)
+                    .collect();
+                Question {
+                    name: format!("'{}' against '{}'", names[b], names[a]),
+                    targets: samples
+                        .iter()
+                        .map(|&i| sign(index[i] as usize == b))
+                        .collect(),
+                    costs: samples.iter().map(|&i| costs[i]).collect(),
+                    samples: Some(samples),
+                }
+            })
+            .collect(),
     }
 }
 

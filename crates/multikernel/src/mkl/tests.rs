@@ -65,8 +65,27 @@ fn two_digits_are_told_apart() {
 }
 
 #[test]
-fn ten_digits_by_ovr_and_ovo() {
+fn ten_digits_jointly() {
     let (fitted, accuracy) = halves(&ALL, 800, &Mkl::default());
+    assert!(accuracy > 0.93, "{accuracy}");
+    assert_eq!(fitted.model.scheme(), Scheme::Joint);
+    assert_eq!((fitted.problems.len(), fitted.model.n_problems()), (1, 1));
+    assert_eq!(fitted.model.n_scores(), 10);
+    assert_eq!(fitted.model.loss().to_string(), "multiclass-hinge");
+    assert!(fitted.kernels.iter().all(|k| k.weights.len() == 1));
+    assert!(fitted.relative_gap() <= 1e-3);
+    let said = |text: &str| fitted.notes.iter().any(|n| n.contains(text));
+    assert!(said("10 classes: one problem for all of them"));
+}
+
+#[test]
+fn ten_digits_by_ovr_and_ovo() {
+    // Losses and solvers of one score leave one-vs-rest, which is said.
+    let hinge = Mkl {
+        loss: Some("hinge".parse().unwrap()),
+        ..Mkl::default()
+    };
+    let (fitted, accuracy) = halves(&ALL, 800, &hinge);
     assert!(accuracy > 0.93, "{accuracy}");
     assert_eq!(fitted.problems.len(), 10);
     assert!(fitted.relative_gap() <= 1e-3);
@@ -74,7 +93,7 @@ fn ten_digits_by_ovr_and_ovo() {
         fitted
             .notes
             .iter()
-            .any(|n| n.contains("each class against the others (ovr)"))
+            .any(|n| n.contains("each class against the others (ovr), since the loss hinge"))
     );
     let ovo = Mkl {
         multiclass: Multiclass::OneVsOne,
@@ -84,6 +103,68 @@ fn ten_digits_by_ovr_and_ovo() {
     assert!(accuracy > 0.93, "{accuracy}");
     assert_eq!(fitted.model.scheme(), Scheme::OneVsOne);
     assert_eq!(fitted.problems.len(), 45);
+}
+
+#[test]
+fn two_classes_jointly_are_half_the_problem_at_twice_the_cost() {
+    let (views, labels) = some_digits(&["3", "8"], 80);
+    let set = kernels(&["rbf", "linear:normalize=spherical"], &views);
+    let exact = Mkl {
+        tolerance: 1e-6,
+        bias: Bias::Off,
+        ..Mkl::default()
+    };
+    let joint = Mkl {
+        multiclass: Multiclass::Joint,
+        ..exact.clone()
+    };
+    let twice = Mkl { c: 2.0, ..exact };
+    let joint = joint.fit(&set, &targets(&labels), &()).unwrap();
+    let twice = twice.fit(&set, &targets(&labels), &()).unwrap();
+    assert_eq!(joint.model.scheme(), Scheme::Joint);
+    assert_eq!(joint.model.scores(&views).unwrap().names, ["3", "8"]);
+    let (a, b) = (joint.certificate.primal, 0.5 * twice.certificate.primal);
+    assert!((a - b).abs() < 2e-6 * a, "{a} {b}");
+    let (a, b) = (
+        joint.model.predict(&views).unwrap(),
+        twice.model.predict(&views).unwrap(),
+    );
+    assert_eq!(a, b);
+}
+
+#[test]
+fn the_bias_of_the_joint_problem_is_a_constant_kernel() {
+    let (views, labels) = some_digits(&["3", "8", "9"], 90);
+    let set = kernels(&["rbf:view=upper_left", "linear:view=lower_left"], &views);
+    let mkl = Mkl {
+        bias: Bias::On,
+        ..Mkl::default()
+    };
+    let fitted = mkl.fit(&set, &targets(&labels), &()).unwrap();
+    assert_eq!(fitted.status, Status::Converged);
+    assert!(fitted.notes.iter().any(|n| n.contains("'constant'")));
+    let constant = fitted.kernels.last().unwrap();
+    assert_eq!((&constant.name[..], fitted.kernels.len()), ("constant", 3));
+    let weight = constant.weights[0];
+    assert!(weight > 0.0);
+    // Σ_m β_m (K_m A) + β Σ A, by hand.
+    let model = &fitted.model;
+    assert!(model.has_bias());
+    let mut expected = vec![0.0; 3];
+    for row in model.coefficients().chunks(3) {
+        expected
+            .iter_mut()
+            .zip(row)
+            .for_each(|(b, a)| *b += weight * a);
+    }
+    for (bias, expected) in model.biases().iter().zip(&expected) {
+        assert!((bias - expected).abs() < 1e-12);
+    }
+    let without = Mkl::default().fit(&set, &targets(&labels), &()).unwrap();
+    assert!(fitted.certificate.dual < without.certificate.primal);
+    let again = Model::from_bytes(&model.to_bytes().unwrap()).unwrap();
+    assert_eq!(again.scores(&views).unwrap(), model.scores(&views).unwrap());
+    assert_eq!(again.biases(), model.biases());
 }
 
 #[test]
@@ -278,7 +359,7 @@ impl Observer for Impatient {
     fn progress(&self, progress: &Progress<'_>) -> ControlFlow<()> {
         match progress {
             Progress::Round { .. } => ControlFlow::Break(()),
-            Progress::Work { .. } | Progress::Validation { .. } => ControlFlow::Continue(()),
+            _ => ControlFlow::Continue(()),
         }
     }
 }
@@ -290,6 +371,7 @@ fn stopping_is_a_status_and_every_problem_has_its_certificate() {
     let targets = targets(&labels);
     let exact = Mkl {
         tolerance: 1e-12,
+        multiclass: Multiclass::OneVsRest,
         ..Mkl::default()
     };
     let fitted = exact.fit(&set, &targets, &Impatient).unwrap();
@@ -344,8 +426,18 @@ fn result_objects_have_the_stable_keys() {
     let set = kernels(&["rbf"], &views);
     let mkl = Mkl {
         norm: "lp:inf".parse().unwrap(),
+        multiclass: Multiclass::OneVsRest,
         ..Mkl::default()
     };
+    let joint = Mkl {
+        multiclass: Multiclass::Auto,
+        ..mkl.clone()
+    };
+    let joint = joint.fit(&set, &targets(&labels), &()).unwrap();
+    let joint = serde_json::to_value(ResultObject::new(&joint)).unwrap();
+    assert_eq!(joint["multiclass"], "joint");
+    assert!(joint["kernels"][0]["weight"].is_number());
+    assert!(joint["bias"].is_null());
     let fitted = mkl.fit(&set, &targets(&labels), &()).unwrap();
     let object = serde_json::to_value(ResultObject::new(&fitted)).unwrap();
     let mut keys: Vec<&str> = object
@@ -518,10 +610,25 @@ fn wrong_values_are_said_at_the_door() {
         &Targets::None,
         "loss: hinge does not fit the task one-class; one-class has its own loss: leave it out",
     );
+    let with = |multiclass: Multiclass, mkl: Mkl| Mkl { multiclass, ..mkl };
     says(
-        loss("multiclass-hinge"),
+        with(Multiclass::OneVsRest, loss("multiclass-hinge")),
         &two,
-        "loss: multiclass-hinge belongs to the joint problem of all classes, which has no solver here; give hinge, squared-hinge, logistic or squared with ovr or ovo",
+        "loss: multiclass-hinge belongs to the joint problem of all classes; give hinge, squared-hinge, logistic or squared with ovr or ovo",
+    );
+    says(
+        with(Multiclass::Joint, loss("hinge")),
+        &two,
+        "multiclass: the loss hinge has one score per problem, the joint problem has one for every class; give ovr or ovo, or leave loss, solver and tikhonov at what is usual",
+    );
+    let wrapper = Mkl {
+        solver: Solver::Wrapper,
+        ..loss("multiclass-hinge")
+    };
+    says(
+        wrapper,
+        &two,
+        "loss: multiclass-hinge has a score for every class, solver wrapper has one score per problem; leave out one of the two",
     );
     says(
         Mkl {
@@ -567,7 +674,8 @@ fn wrong_values_are_said_at_the_door() {
 #[test]
 fn words_are_read() {
     let error = |text: Result<Multiclass>| text.unwrap_err().to_string();
-    assert!(error("joint".parse()).contains("give ovr"));
+    assert!(error("x".parse()).contains("give joint, ovr or ovo"));
+    assert_eq!("joint".parse::<Multiclass>().unwrap(), Multiclass::Joint);
     assert!(error("x".parse()).contains("'x' is not known"));
     assert_eq!("exact".parse::<Solver>().unwrap(), Solver::Exact);
     assert!("magic".parse::<Solver>().is_err());

@@ -17,8 +17,8 @@ use std::collections::HashMap;
 use std::path::Path;
 
 const FORMAT: &str = "multikernel model";
-/// The newest version. It came with repaired kernels; a model without them is written as [`PLAIN_VERSION`], so that
-/// older programs read it.
+/// The newest version. It came with joint problems and repaired kernels; a model without them is written as
+/// [`PLAIN_VERSION`], so that older programs read it.
 const VERSION: u64 = 2;
 const PLAIN_VERSION: u64 = 1;
 /// The key of the header in the container's metadata.
@@ -92,7 +92,8 @@ impl Model {
         let outputs = parts.biases.len();
         let mut tensors = Tensors::default();
         tensors.f64("coefficients", &[n, outputs], &parts.coefficients);
-        tensors.f64("weights", &[outputs, parts.kernels.len()], &parts.weights);
+        let problems = parts.problems();
+        tensors.f64("weights", &[problems, parts.kernels.len()], &parts.weights);
         tensors.f64("biases", &[outputs], &parts.biases);
         tensors.u64("samples", parts.columns.iter().copied());
         if let Some(ids) = &parts.ids {
@@ -145,7 +146,9 @@ impl Model {
             .collect();
         let header = Header {
             format: FORMAT.into(),
-            version: match parts.kernels.iter().any(|k| k.repair.is_some()) {
+            version: match parts.scheme == Scheme::Joint
+                || parts.kernels.iter().any(|k| k.repair.is_some())
+            {
                 true => VERSION,
                 false => PLAIN_VERSION,
             },
@@ -210,7 +213,7 @@ impl Model {
             return Err(Error::input(
                 "",
                 format!(
-                    "the file has version {} of the model format, this program reads versions up to {VERSION}",
+                    "the file has version {} of the model format, this program reads versions {PLAIN_VERSION} to {VERSION}",
                     title.version
                 ),
                 "take a program as new as the one that wrote it, or train again",

@@ -84,15 +84,15 @@ impl Predictions {
     }
 }
 
-/// Problems that share kernel weights, and their coefficients.
+/// Scores that share kernel weights, and their coefficients.
 struct Together<'a> {
     weights: &'a [f64],
-    problems: Vec<usize>,
+    scores: Vec<usize>,
     coefficients: Vec<f64>,
 }
 
 impl Model {
-    /// Decision values of every problem for new samples, row after row: f + b, one number per problem.
+    /// Decision values for new samples, row after row: f + b, one number per score.
     ///
     /// The samples must have the views of the training data, before scaling. A given matrix has one row for each new
     /// sample and a column for each training sample, or for each sample of [`Model::columns`].
@@ -100,7 +100,7 @@ impl Model {
         let parts = &self.parts;
         let needed = self.needed_views();
         let used = self.find_views(views, &needed)?;
-        let outputs = self.n_problems();
+        let outputs = self.n_scores();
         let together = self.together();
         let n = views.len();
         // Problems with weights of their own ask for every pair again: then statistics are stored, for fewer rows.
@@ -129,12 +129,12 @@ impl Model {
             let start = values.len();
             values.extend(rows.iter().flat_map(|_| &parts.biases));
             for group in &together {
-                let k = group.problems.len();
+                let k = group.scores.len();
                 let scores = gram
                     .combine(group.weights)
                     .product(Coefficients::new(&group.coefficients, k));
                 for (row, scores) in values[start..].chunks_mut(outputs).zip(scores.chunks(k)) {
-                    for (&p, score) in group.problems.iter().zip(scores) {
+                    for (&p, score) in group.scores.iter().zip(scores) {
                         row[p] += score;
                     }
                 }
@@ -154,14 +154,14 @@ impl Model {
                 names: classes[1..].to_vec(),
                 values,
             },
-            (Task::Classify, Scheme::OneVsRest) => Scores {
+            (Task::Classify, Scheme::OneVsRest | Scheme::Joint) => Scores {
                 names: classes.clone(),
                 values,
             },
             (Task::Classify, Scheme::OneVsOne) => Scores {
                 names: classes.clone(),
                 values: values
-                    .chunks(self.n_problems())
+                    .chunks(self.n_scores())
                     .flat_map(|row| votes(row, classes.len()))
                     .collect(),
             },
@@ -189,38 +189,44 @@ impl Model {
                 names,
                 index: scores.values.iter().map(|f| u32::from(*f > 0.0)).collect(),
             },
-            (Task::Classify, Scheme::OneVsRest | Scheme::OneVsOne) => Predictions::Classes {
-                index: scores
-                    .values
-                    .chunks(names.len())
-                    .map(|row| largest(row) as u32)
-                    .collect(),
-                names,
-            },
+            (Task::Classify, Scheme::OneVsRest | Scheme::OneVsOne | Scheme::Joint) => {
+                Predictions::Classes {
+                    index: scores
+                        .values
+                        .chunks(names.len())
+                        .map(|row| largest(row) as u32)
+                        .collect(),
+                    names,
+                }
+            }
         }
     }
 
     fn together(&self) -> Vec<Together<'_>> {
+        let scores = self.n_scores();
         let mut groups: Vec<(&[f64], Vec<usize>)> = Vec::new();
         for p in 0..self.n_problems() {
             let weights = self.weights(p);
+            let own = match self.parts.scheme {
+                Scheme::Joint => (0..scores).collect(),
+                Scheme::Single | Scheme::OneVsRest | Scheme::OneVsOne => vec![p],
+            };
             match groups.iter_mut().find(|group| group.0 == weights) {
-                Some(group) => group.1.push(p),
-                None => groups.push((weights, vec![p])),
+                Some(group) => group.1.extend(own),
+                None => groups.push((weights, own)),
             }
         }
-        let outputs = self.n_problems();
         groups
             .into_iter()
-            .map(|(weights, problems)| Together {
+            .map(|(weights, own)| Together {
                 weights,
                 coefficients: self
                     .parts
                     .coefficients
-                    .chunks(outputs)
-                    .flat_map(|row| problems.iter().map(|&p| row[p]))
+                    .chunks(scores)
+                    .flat_map(|row| own.iter().map(|&k| row[k]))
                     .collect(),
-                problems,
+                scores: own,
             })
             .collect()
     }

@@ -109,7 +109,7 @@ fn train(texts: &[&str], views: &Views, targets: &Targets, mkl: &Mkl) -> (Kernel
 
 /// Decision values of the training samples, from the training Gram.
 fn on_training(set: &KernelSet, fitted: &Fitted) -> Vec<f64> {
-    let outputs = fitted.problems.len();
+    let outputs = fitted.model.n_scores();
     let mut values = vec![0.0; N * outputs];
     for k in 0..outputs {
         let mut a = vec![0.0; N];
@@ -124,7 +124,7 @@ fn on_training(set: &KernelSet, fitted: &Fitted) -> Vec<f64> {
         let beta: Vec<f64> = fitted
             .kernels
             .iter()
-            .map(|kernel| kernel.weights[k])
+            .map(|kernel| kernel.weights[k % kernel.weights.len()])
             .collect();
         let scores = set.gram().combine(&beta).product(Coefficients::single(&a));
         for (i, score) in scores.iter().enumerate() {
@@ -275,6 +275,7 @@ fn every_task_and_scheme() {
         (values(&views), Mkl::default()),
         (Targets::None, Mkl::default()),
         (classes(&views, 3), Mkl::default()),
+        (classes(&views, 3), ovr()),
         (classes(&views, 4), ovo),
     ] {
         let (set, fitted) = train(&texts, &views, &targets, &mkl);
@@ -657,6 +658,13 @@ fn directions_that_do_not_fit_are_refused() {
     refused(&|p| p.kernels[1].repair = Some(Repair::Shift));
 }
 
+fn ovr() -> Mkl {
+    Mkl {
+        multiclass: Multiclass::OneVsRest,
+        ..Mkl::default()
+    }
+}
+
 fn sample_file() -> Vec<u8> {
     let views = views();
     let texts = [
@@ -667,7 +675,7 @@ fn sample_file() -> Vec<u8> {
         "precomputed:from=g,name=g,normalize=trace",
         "product:of=p*g",
     ];
-    let (_, mut fitted) = train(&texts, &views, &classes(&views, 3), &Mkl::default());
+    let (_, mut fitted) = train(&texts, &views, &classes(&views, 3), &ovr());
     fitted.model.set_training(serde_json::json!({"seed": 1}));
     fitted.model.to_bytes().unwrap()
 }
@@ -724,7 +732,7 @@ fn other_files_are_refused_with_a_reason() {
     };
     says(
         &replace(r#"\"version\":1,"#, r#"\"version\":7,"#),
-        "the file has version 7 of the model format, this program reads versions up to 2",
+        "the file has version 7 of the model format, this program reads versions 1 to 2",
     );
     says(
         &replace(
@@ -744,6 +752,27 @@ fn other_files_are_refused_with_a_reason() {
     let mut bytes = (header.len() as u64).to_le_bytes().to_vec();
     bytes.extend_from_slice(header.as_bytes());
     says(&bytes, "ends too early");
+}
+
+#[test]
+fn a_joint_model_has_one_set_of_weights_and_the_newer_version() {
+    let views = views();
+    let texts = ["rbf:view=d", "spectrum:view=t"];
+    let (_, fitted) = train(&texts, &views, &classes(&views, 3), &Mkl::default());
+    let good = fitted.model.to_bytes().unwrap();
+    let text = String::from_utf8_lossy(&good);
+    assert!(text.contains(r#"\"version\":2,"#) && text.contains(r#"\"scheme\":\"joint\""#));
+    let again = Model::from_bytes(&good).unwrap();
+    assert_eq!(again.scheme(), Scheme::Joint);
+    assert_eq!((again.n_problems(), again.n_scores()), (1, 3));
+    let parts = &again.parts;
+    assert_eq!(parts.weights.len(), parts.kernels.len());
+    let mut wrong = parts.clone();
+    wrong.weights.extend(parts.weights.clone());
+    assert!(Model::new(wrong).is_err());
+    let mut wrong = parts.clone();
+    wrong.biases.pop();
+    assert!(Model::new(wrong).is_err());
 }
 
 #[test]

@@ -18,18 +18,22 @@
 //! them, in blocks of samples (`scores.rs`).
 
 mod bounds;
+mod chain;
 mod feasible;
 mod learner;
 mod objective;
 mod rows;
 mod scores;
 mod steps;
+mod structured;
 #[cfg(test)]
 mod tests;
 
 pub use bounds::Bounds;
+pub use chain::{ChainState, Chains, Neighbours};
 pub use objective::Objective;
 pub use scores::Storage;
+pub use structured::{Structure, Structured, obscure_structured};
 
 use crate::certificate::{Certificate, relative_gap};
 use crate::dual::{Limits, Look, Status};
@@ -197,7 +201,8 @@ pub fn obscure(
     validation: Option<&Validation<'_>>,
     observer: &dyn Observer,
 ) -> Result<Solution> {
-    let block_norm = check(norm, objective, settings)?;
+    check_bias(objective)?;
+    let block_norm = check_settings(norm, settings)?;
     assert_eq!(gram.n_rows(), objective.len(), "one target per sample");
     let mut run = Run::new(gram, norm, block_norm, objective, settings, limits);
     run.validation = validation;
@@ -205,7 +210,18 @@ pub fn obscure(
     Ok(run.finish(status))
 }
 
-fn check(norm: &Norm, objective: &Objective<'_>, settings: &Settings) -> Result<BlockNorm> {
+fn check_bias(objective: &Objective<'_>) -> Result<()> {
+    match objective {
+        Objective::Scalar(problem) if problem.bias => Err(Error::input(
+            "OBSCURE",
+            "a bias is asked for",
+            "leave it out, or add a constant kernel",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn check_settings(norm: &Norm, settings: &Settings) -> Result<BlockNorm> {
     let block = norm
         .as_block()
         .filter(|block| block.r() > 1.0 && block.r() <= 2.0)
@@ -216,15 +232,6 @@ fn check(norm: &Norm, objective: &Objective<'_>, settings: &Settings) -> Result<
                 "give block:R with 1 < R ≤ 2, such as block:1.01 for few kernels, or block:auto",
             )
         })?;
-    if let Objective::Scalar(problem) = objective
-        && problem.bias
-    {
-        return Err(Error::input(
-            "OBSCURE",
-            "a bias is asked for",
-            "leave it out, or add a constant kernel",
-        ));
-    }
     let positive = |name: &str, value: f64| {
         if value > 0.0 && !value.is_nan() {
             Ok(())
