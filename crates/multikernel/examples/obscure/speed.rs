@@ -1,4 +1,4 @@
-//! What an epoch costs, beside one pass over the kernels' rows that it touches.
+//! What an epoch costs, beside one pass over the rows and scores that it touches.
 
 use crate::problems::{Problem, as_given, digits_of, views_of};
 use multikernel::certificate::MulticlassProblem;
@@ -13,7 +13,7 @@ const MEMORY: f64 = 32.7e9;
 
 pub(crate) fn measure(quick: bool) -> Result<()> {
     println!(
-        "| problem | scores | epochs | seconds | seconds/epoch | read once | times that | gap |"
+        "| problem | scores | 10 + 10 epochs, s | an epoch, s | its updates | read once, s | times that | gap |"
     );
     println!("|---|---|---|---|---|---|---|---|");
     let digits = digits_of(1000)?;
@@ -68,29 +68,33 @@ fn row(name: &str, problem: &Problem, storage: Option<Storage>) -> Result<()> {
         Ok((begin.elapsed().as_secs_f64(), solution))
     };
     let mut seconds = f64::INFINITY;
+    let mut epoch = f64::INFINITY;
     let mut best = None;
     for _ in 0..3 {
         let (time, solution) = run(10, 10)?;
+        // Between looks: neither the certificate at the end nor the first rows are an epoch's. The least, because others
+        // may use the machine; the epochs of stage 2 differ little in their updates.
+        let times: Vec<f64> = solution.history.iter().map(|e| e.look.seconds).collect();
+        let least = times[10..].windows(2).map(|w| w[1] - w[0]);
+        epoch = least.fold(epoch, f64::min);
         if time < seconds {
             (seconds, best) = (time, Some(solution));
         }
     }
     let Some(solution) = best else { return Ok(()) };
-    // seconds between looks: the certificate at the end and the first rows are not an epoch's
-    let times: Vec<f64> = solution.history.iter().map(|e| e.look.seconds).collect();
-    let epoch = (times[19] - times[4]) / 15.0;
-    let n = problem.gram.n_rows() as f64;
-    let bytes = 4.0 * n * problem.gram.n_kernels() as f64;
-    let updates = (solution.history[19].updates - solution.history[4].updates) as f64 / 15.0;
-    let once = updates * bytes / MEMORY;
+    let updates = (solution.history[19].updates - solution.history[10].updates) as f64 / 9.0;
+    // the rows of the samples that were updated, and for stored scores those of everyone
+    let each = problem.gram.n_rows() as f64 * problem.gram.n_kernels() as f64;
+    let bytes = match solution.storage {
+        Storage::Stored => updates * 4.0 * each + 8.0 * each * problem.n_classes as f64,
+        Storage::OnTheFly => 4.0 * each * problem.gram.n_rows() as f64,
+    };
+    let once = bytes / MEMORY;
     println!(
-        "| {name} | {:?} | 10 + 10 | {seconds:.3} | {epoch:.4} | {once:.4} ({updates:.0} updates) | {:.1} | {:.1e} |",
+        "| {name} | {:?} | {seconds:.3} | {epoch:.4} | {updates:.0} | {once:.4} | {:.1} | {:.1e} |",
         solution.storage,
         epoch / once,
         solution.certificate.relative_gap()
     );
-    if std::env::var_os("OBSCURE_TRACE").is_some() {
-        println!("{times:.3?}");
-    }
     Ok(())
 }

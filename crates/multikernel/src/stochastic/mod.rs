@@ -48,17 +48,16 @@ use scores::Scores;
 use std::time::{Duration, Instant};
 use steps::{Adaptive, Rule};
 
-/// Samples in a block: for each class so many, since reading and writing the stored scores costs in proportion to the
-/// classes, once per block,
-const BLOCK_PER_CLASS: usize = 4;
-/// but not fewer
+/// Samples in a block, at least
 const LEAST_BLOCK: usize = 64;
-/// and not more: inside a block one thread works.
-const MOST_BLOCK: usize = 512;
+/// and at most.
+const MOST_BLOCK: usize = 2048;
 /// The observer hears of unfinished epochs at most so often.
 const QUIET: Duration = Duration::from_millis(100);
-/// A look corrects the dual point exactly if at most one in so many samples must be clipped.
+/// A look corrects the dual point for clipped samples if they are at most one in so many: its cost grows with their square.
 const FEW: usize = 4;
+/// The same where no gap is asked for.
+const VERY_FEW: usize = 32;
 
 /// How OBSCURE runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,7 +78,7 @@ pub struct Settings {
     pub seed: u64,
     /// Where scores come from; by default stored if the memory allows.
     pub storage: Option<Storage>,
-    /// Samples in a block; by default chosen from the number of classes and the memory.
+    /// Samples in a block; by default chosen from the numbers of classes and updates and the memory.
     pub block: Option<usize>,
 }
 
@@ -271,9 +270,12 @@ struct Run<'a> {
     random: Random,
     learner: Learner,
     scores: Scores<'a>,
-    /// Samples that count, and the number of them in a block.
+    /// Samples that count.
     active: Vec<usize>,
+    /// Samples in a block.
     block: usize,
+    /// Updates of the last epoch.
+    recent_updates: usize,
     /// C_i over the mean cost.
     shares: Vec<f64>,
     lambda: f64,
@@ -328,8 +330,9 @@ impl<'a> Run<'a> {
             told: now,
             random: Random::new(settings.seed),
             learner: Learner::new(block_norm, n, outputs, kernels),
-            block: block_size(settings, &scores, outputs, limits.memory),
+            block: settings.block.unwrap_or(0).max(1),
             scores,
+            recent_updates: active.len(),
             shares: costs.iter().map(|c| c / mean).collect(),
             lambda: 1.0 / total,
             active,
@@ -409,7 +412,11 @@ impl<'a> Run<'a> {
                     .collect()
             }
         };
+        let before = self.updates;
         let mut ended = None;
+        if self.settings.block.is_none() {
+            self.block = self.block_size();
+        }
         for (b, block) in order.chunks(self.block).enumerate() {
             if self.limits.deadline.is_some_and(|d| Instant::now() >= d) {
                 ended = Some(Status::TimeLimit);
@@ -432,6 +439,7 @@ impl<'a> Run<'a> {
             }
             self.do_block(block, stage, rule);
         }
+        self.recent_updates = (self.updates - before) as usize;
         let now = self.look(stage);
         let round = self.history.len() + 1;
         self.history.push(now);
@@ -453,6 +461,16 @@ impl<'a> Run<'a> {
         // Stage 1 gives R, and w may be anywhere: a gap counts in stage 2.
         let reached = relative_gap(now.look.primal, now.look.dual) <= self.limits.tolerance;
         (reached && stage == Stage::Batch).then_some(Status::Converged)
+    }
+
+    /// The size of a block at which its two costs are alike: with n samples, K classes and U updates in an epoch, passes over
+    /// all n K M stored scores, n/B times, and U corrections of B/2 samples with M kernels each.
+    fn block_size(&self) -> usize {
+        let (n, classes) = (self.active.len() as f64, self.objective.outputs() as f64);
+        let balanced = n * (classes / self.recent_updates.max(1) as f64).sqrt();
+        let wanted = (balanced as usize).clamp(LEAST_BLOCK, MOST_BLOCK) as u64;
+        let fits = self.limits.memory / self.scores.bytes_per_sample().max(1);
+        wanted.min(fits).max(1) as usize
     }
 
     fn do_block(&mut self, block: &[usize], stage: Stage, rule: &mut Rule) {
@@ -537,7 +555,8 @@ impl<'a> Run<'a> {
             coefficients: &coefficients,
             forms: &forms,
         };
-        let few = self.active.len() / FEW;
+        let asked = self.limits.tolerance > 0.0;
+        let few = self.active.len() / if asked { FEW } else { VERY_FEW };
         let point = around.point(|_, scale, change| {
             let clipped = change
                 .chunks(outputs)
@@ -671,12 +690,6 @@ impl<'a> Run<'a> {
             online_updates,
         }
     }
-}
-
-fn block_size(settings: &Settings, scores: &Scores<'_>, outputs: usize, memory: u64) -> usize {
-    let wanted = (BLOCK_PER_CLASS * outputs).clamp(LEAST_BLOCK, MOST_BLOCK);
-    let fits = (memory / scores.bytes_per_sample().max(1)).min(wanted as u64) as usize;
-    settings.block.unwrap_or(fits).max(1)
 }
 
 impl Validation<'_> {
