@@ -2,21 +2,24 @@
 
 use crate::args::KernelArgs;
 use crate::machine;
-use crate::output::{number, table};
+use crate::output::{number, table, write_whole};
 use crate::progress::Watcher;
 use crate::session::Session;
 use crate::weights::{self, Bar};
-use anyhow::Result;
+use anyhow::{Context, Result};
 use multikernel::baseline::{self, Holdout};
+use multikernel::certificate::relative_gap;
 use multikernel::data::{ScaleOption, Scaling, Split, Targets, ViewData, Views};
 use multikernel::dual::Status;
 use multikernel::gram::{Indefinite, KernelSet, Options};
 use multikernel::metrics::{Truth, measure};
+use multikernel::mkl::{ProblemReport, Watched};
 use multikernel::observe::{Observer, Progress};
 use multikernel::result::ResultObject;
 use multikernel::{Error, Fitted, Mkl, Model};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// What is to be trained on which samples.
@@ -44,7 +47,7 @@ pub(crate) struct Trained {
     pub(crate) result: ResultObject,
     pub(crate) notes: Vec<String>,
     held_out: usize,
-    problems: usize,
+    problems: Vec<ProblemReport>,
     /// Lines of the table of baselines.
     compared: Vec<Compared>,
 }
@@ -105,7 +108,19 @@ impl Job<'_> {
         let kernels = session.elapsed() - load;
         self.mkl.scaling = scaling;
 
-        let mut fitted = self.mkl.fit(&set, &known.targets, &session.watcher)?;
+        let mut fitted = match &held_out {
+            Some(held_out) if self.mkl.solver.is_stochastic() => {
+                let views = self.mkl.scaling.apply(held_out.views.clone())?;
+                let watched = Watched {
+                    gram: &set.cross(&views)?,
+                    targets: &held_out.targets,
+                };
+                let watcher = &session.watcher;
+                self.mkl
+                    .fit_watched(&set, &known.targets, &watched, watcher)?
+            }
+            _ => self.mkl.fit(&set, &known.targets, &session.watcher)?,
+        };
         session.watcher.clear();
         let mut result = ResultObject::new(&fitted);
         result.metrics = metrics(&fitted.model, &known, held_out.as_ref())?;
@@ -148,7 +163,7 @@ impl Job<'_> {
             result,
             notes,
             held_out: held_out.map_or(0, |known| known.views.len()),
-            problems: fitted.problems.len(),
+            problems: fitted.problems,
             compared,
         };
         trained.account(session);
@@ -348,9 +363,33 @@ impl Trained {
         Ok(())
     }
 
+    /// The rounds of all problems as CSV.
+    pub(crate) fn write_history(&self, file: &Path) -> Result<()> {
+        let mut text =
+            String::from("problem,round,seconds,primal,dual,relative_gap,steps,validation\n");
+        for problem in &self.problems {
+            for (round, look) in problem.history.iter().enumerate() {
+                let gap = relative_gap(look.primal, look.dual);
+                let validation = problem.validation.get(round);
+                text.push_str(&format!(
+                    "\"{}\",{},{:.6},{},{},{gap},{},{}\n",
+                    problem.name.replace('"', "\"\""),
+                    round + 1,
+                    look.seconds,
+                    look.primal,
+                    look.dual,
+                    look.steps,
+                    validation.map(f64::to_string).unwrap_or_default()
+                ));
+            }
+        }
+        write_whole(file, |out| out.write_all(text.as_bytes()))
+            .with_context(|| file.display().to_string())
+    }
+
     pub(crate) fn text(&self) -> String {
         let mut out = self.title();
-        out.push_str(&weights::text(&self.bars(), self.problems));
+        out.push_str(&weights::text(&self.bars(), self.problems.len()));
         out.push_str(&self.certificate());
         out.push_str(&self.comparison());
         let seconds = &self.result.seconds;

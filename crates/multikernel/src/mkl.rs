@@ -7,11 +7,13 @@
 mod choices;
 mod joint;
 mod problems;
+mod stochastic;
 #[cfg(test)]
 mod tests;
 
 pub use choices::{Bias, ClassWeight, Multiclass, SOLVERS, Solver, SolverInfo};
 pub(crate) use problems::pairs;
+pub use stochastic::Watched;
 
 use crate::certificate::{Certificate, relative_gap};
 use crate::data::{Scaling, Targets};
@@ -22,6 +24,7 @@ use crate::loss::LossSpec;
 use crate::model::{Model, Trained};
 use crate::norm::{Exponent, Norm, NormSpec};
 use crate::observe::{Observer, Progress};
+use crate::stochastic::Objective;
 use problems::{Question, Work};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -73,6 +76,8 @@ pub struct Mkl {
     pub max_rounds: usize,
     /// When to stop at the latest, counted from the call of [`Mkl::fit`].
     pub max_seconds: Option<f64>,
+    /// Epochs, steps and draws of the solvers obscure and pegasos.
+    pub stochastic: crate::stochastic::Settings,
     /// How the views were scaled before the kernels saw them; kept in the model, which scales new samples by it.
     pub scaling: Scaling,
 }
@@ -93,6 +98,7 @@ impl Default for Mkl {
             tolerance: 1e-3,
             max_rounds: 1000,
             max_seconds: None,
+            stochastic: crate::stochastic::Settings::default(),
             scaling: Scaling::default(),
         }
     }
@@ -141,6 +147,9 @@ pub struct ProblemReport {
     pub steps: u64,
     /// One entry per round.
     pub history: Vec<Look>,
+    /// What every round was worth on watched samples (see [`Mkl::fit_watched`]): share of right answers, or mean squared error where
+    /// targets are numbers. Empty where nothing was watched.
+    pub validation: Vec<f64>,
 }
 
 /// A kernel's part in the result; one number for each problem.
@@ -171,7 +180,26 @@ impl Mkl {
         targets: &Targets,
         observer: &dyn Observer,
     ) -> Result<Fitted> {
-        self.fit_gram(kernels, kernels.gram(), None, targets, observer)
+        self.fit_gram(kernels, kernels.gram(), None, targets, None, observer)
+    }
+
+    /// As [`Mkl::fit`], looking at other samples after every epoch. Solvers that have no epochs do not look, and problems that are
+    /// solved one after another (ovr, ovo) have no one answer to look at.
+    pub fn fit_watched(
+        &self,
+        kernels: &KernelSet,
+        targets: &Targets,
+        watched: &Watched<'_>,
+        observer: &dyn Observer,
+    ) -> Result<Fitted> {
+        self.fit_gram(
+            kernels,
+            kernels.gram(),
+            None,
+            targets,
+            Some(watched),
+            observer,
+        )
     }
 
     /// As [`Mkl::fit`], on some of the kernels; the others get weight 0.
@@ -186,7 +214,7 @@ impl Mkl {
         observer: &dyn Observer,
     ) -> Result<Fitted> {
         let gram = kernels.gram().select_kernels(which);
-        self.fit_gram(kernels, &gram, Some(which), targets, observer)
+        self.fit_gram(kernels, &gram, Some(which), targets, None, observer)
     }
 
     /// `gram` holds the kernels `which`, all if none are named.
@@ -196,6 +224,7 @@ impl Mkl {
         gram: &Gram,
         which: Option<&[usize]>,
         targets: &Targets,
+        watched: Option<&Watched<'_>>,
         observer: &dyn Observer,
     ) -> Result<Fitted> {
         let begin = Instant::now();
@@ -218,10 +247,12 @@ impl Mkl {
         let (norm, solver, found) = match &work {
             Work::Each(questions) => {
                 let loss = self.loss_for(task)?;
-                let bias = self.bias_for(task)?;
+                let bias = self.bias_for(task, &mut notes)?;
                 let (norm, solver) = self.norm_for(&groups, &mut notes)?;
-                let found =
-                    self.fit_each(gram, &norm, questions, loss, bias, limits, solver, observer)?;
+                let found = self.fit_each(
+                    gram, &norm, questions, loss, bias, limits, solver, watched, &mut notes,
+                    observer,
+                )?;
                 (norm, solver, found)
             }
             Work::Joint(problem) => {
@@ -235,7 +266,31 @@ impl Mkl {
                     );
                 }
                 let (norm, solver) = self.norm_for(&groups, &mut notes)?;
-                let found = joint::fit(gram, &norm, problem, constant, &limits, observer);
+                let found = joint::fit(gram, problem, constant, |gram, problem| {
+                    if !solver.is_stochastic() {
+                        let found =
+                            dual::multiclass::solve(gram, &norm, problem, &limits, None, observer);
+                        return Ok(found.into());
+                    }
+                    let objective = Objective::Multiclass(*problem);
+                    // The constant kernel is one more there too.
+                    let cross = watched
+                        .filter(|_| constant)
+                        .map(|watched| watched.gram.with_constant());
+                    let watched = watched.map(|watched| Watched {
+                        gram: cross.as_ref().unwrap_or(watched.gram),
+                        ..*watched
+                    });
+                    self.solve_stochastic(
+                        gram,
+                        &norm,
+                        &objective,
+                        watched.as_ref(),
+                        &limits,
+                        observer,
+                        &mut notes,
+                    )
+                })?;
                 (norm, solver, found)
             }
         };
@@ -333,6 +388,8 @@ impl Mkl {
         bias: bool,
         mut limits: Limits,
         solver: Solver,
+        watched: Option<&Watched<'_>>,
+        notes: &mut Vec<String>,
         observer: &dyn Observer,
     ) -> Result<Found> {
         let outputs = questions.len();
@@ -358,24 +415,35 @@ impl Mkl {
                     limits.deadline = Some(Instant::now());
                 }
             }
-            let (own, solution) = solve(
-                gram,
-                norm,
-                question,
-                loss,
-                bias,
-                &limits,
-                solver,
-                self.tikhonov,
-                observer,
-            )?;
+            let (own, solved) = if solver.is_stochastic() {
+                let own = question.gram(gram);
+                let objective = Objective::Scalar(question.problem(loss, bias));
+                let watched = watched.filter(|_| outputs == 1);
+                let solved = self
+                    .solve_stochastic(&own, norm, &objective, watched, &limits, observer, notes)?;
+                (own, solved)
+            } else {
+                let (own, solution) = solve(
+                    gram,
+                    norm,
+                    question,
+                    loss,
+                    bias,
+                    &limits,
+                    solver,
+                    self.tikhonov,
+                    observer,
+                )?;
+                (own, solution.into())
+            };
+            let solution = solved.solution;
             if solution.status == Status::Stopped {
                 limits.deadline = Some(Instant::now());
             }
             let forms = own.quadratic_forms(Coefficients::single(&solution.coefficients));
             question.scatter(&solution.coefficients, &mut found.coefficients, k, outputs);
             found.biases.push(solution.certificate.bias);
-            found.add(question.name.clone(), solution, &forms);
+            found.add(question.name.clone(), solution, &forms, solved.validation);
         }
         Ok(found)
     }
@@ -466,9 +534,12 @@ impl Mkl {
                 }
                 sum
             }
-            Solver::Auto | Solver::Exact | Solver::Wrapper | Solver::Interleaved => {
-                self.norm.clone()
-            }
+            Solver::Auto
+            | Solver::Exact
+            | Solver::Wrapper
+            | Solver::Interleaved
+            | Solver::Obscure
+            | Solver::Pegasos => self.norm.clone(),
         };
         let numbers: Vec<usize> = if spec == NormSpec::Mixed {
             let mut known: HashMap<&str, usize> = HashMap::new();
@@ -507,16 +578,8 @@ fn solve(
     tikhonov: Option<f64>,
     observer: &dyn Observer,
 ) -> Result<(Gram, Solution)> {
-    let own = match &question.samples {
-        None => gram.clone(),
-        Some(samples) => gram.subset(samples),
-    };
-    let problem = crate::certificate::Problem {
-        loss,
-        targets: &question.targets,
-        costs: &question.costs,
-        bias,
-    };
+    let own = question.gram(gram);
+    let problem = question.problem(loss, bias);
     if let Some(mu) = tikhonov {
         let found = dual::tikhonov::solve(&own, norm, &problem, mu, limits, None, observer)?;
         return Ok((own, found.solution));
@@ -530,6 +593,7 @@ fn solve(
         Solver::Interleaved => {
             dual::interleaved::solve(&own, norm, &problem, limits, None, observer)
         }
+        Solver::Obscure | Solver::Pegasos => unreachable!("they go another way"),
     };
     Ok((own, solution))
 }
@@ -552,7 +616,7 @@ struct Found {
 
 impl Found {
     /// Adds the weights and the report of a problem.
-    fn add(&mut self, name: String, solution: Solution, forms: &[f64]) {
+    fn add(&mut self, name: String, solution: Solution, forms: &[f64], validation: Vec<f64>) {
         let norms = forms.iter().zip(&solution.weights);
         self.group_norms
             .push(norms.map(|(q, b)| b * q.sqrt()).collect());
@@ -563,6 +627,7 @@ impl Found {
             status: solution.status,
             steps: solution.steps,
             history: solution.history,
+            validation,
         });
     }
 }

@@ -95,6 +95,22 @@ struct Options {
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     max_seconds: Option<String>,
 
+    /// Passes over the samples of obscure and pegasos (obscure: in its second stage) [default: 50]
+    #[arg(long, value_name = "N")]
+    epochs: Option<usize>,
+
+    /// Passes of obscure's first stage, which finds a bound of the weight vectors [default: 1]
+    #[arg(long, value_name = "N")]
+    online_epochs: Option<usize>,
+
+    /// Step of obscure's first stage [default: 2]
+    #[arg(long, value_name = "ETA", allow_negative_numbers = true)]
+    eta: Option<String>,
+
+    /// Writes objective, gap and, with obscure and a holdout, what the model is worth after every round, as CSV
+    #[arg(long, value_name = "FILE.csv")]
+    history: Option<PathBuf>,
+
     /// Holds out this share of the samples (of every class), to see what the model is worth
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     holdout: Option<String>,
@@ -130,7 +146,11 @@ fn train(session: &Session, arguments: &Arguments) -> Result<Ending> {
     };
     let holdout = optional("holdout", options.holdout.as_deref())?;
     let mut mkl = options.mkl()?;
+    mkl.stochastic.seed = session.seed;
     check_folder(&arguments.model)?;
+    if let Some(file) = &options.history {
+        check_folder(file)?;
+    }
     let scale = arguments.data.scale_options()?;
     let indefinite = arguments.data.indefinite()?;
     arguments.data.task()?;
@@ -161,6 +181,9 @@ fn train(session: &Session, arguments: &Arguments) -> Result<Ending> {
     let mut trained = job.run(session)?;
     trained.keep_result()?;
     trained.model.save(&arguments.model)?;
+    if let Some(file) = &options.history {
+        trained.write_history(file)?;
+    }
     trained.account(session);
     let output = &session.output;
     output.notes(&trained.notes)?;
@@ -189,6 +212,29 @@ impl Options {
         };
         if let Some(c) = &self.c {
             mkl.c = parse_number("C", c)?;
+        }
+        let own = [
+            ("epochs", self.epochs.is_some()),
+            ("online-epochs", self.online_epochs.is_some()),
+            ("eta", self.eta.is_some()),
+        ];
+        if let Some((name, _)) = own.iter().find(|(_, given)| *given)
+            && !mkl.solver.is_stochastic()
+        {
+            return Err(Error::input(
+                *name,
+                format!("solver {} has none", mkl.solver),
+                "leave it out, or give the solver obscure or pegasos",
+            ));
+        }
+        if let Some(epochs) = self.epochs {
+            mkl.stochastic.epochs = epochs;
+        }
+        if let Some(epochs) = self.online_epochs {
+            mkl.stochastic.online_epochs = epochs;
+        }
+        if let Some(eta) = &self.eta {
+            mkl.stochastic.eta = parse_number("eta", eta)?;
         }
         if let Some(multiclass) = &self.multiclass {
             mkl.multiclass = multiclass.parse()?;

@@ -17,6 +17,10 @@ pub enum Solver {
     Wrapper,
     /// The interleaved chunking of Kloft et al.
     Interleaved,
+    /// OBSCURE of Orabona, Jie and Caputo: stochastic steps in the primal, in two stages.
+    Obscure,
+    /// Pegasos-MKL: OBSCURE's second stage alone, without its bound.
+    Pegasos,
     /// The unweighted sum of the kernels: the norm lp:inf, whatever norm is set.
     Sum,
 }
@@ -37,7 +41,7 @@ pub struct SolverInfo {
 }
 
 /// All solvers.
-pub const SOLVERS: [SolverInfo; 5] = [
+pub const SOLVERS: [SolverInfo; 7] = [
     SolverInfo {
         name: "auto",
         problem: "the one that suits the problem, at present always exact",
@@ -65,6 +69,20 @@ pub const SOLVERS: [SolverInfo; 5] = [
         paper: "Kloft, Brefeld, Sonnenburg, Zien, JMLR 12 (2011), Algorithm 2",
         certifies: "relative duality gap, recomputed from coefficients and kernels alone",
         solver: Solver::Interleaved,
+    },
+    SolverInfo {
+        name: "obscure",
+        problem: "½Ω² + CΣℓ for lp:P with 1 < P or block:R with 1 < R ≤ 2, any loss, without a bias; three or more classes jointly; a fixed number of epochs, fast to a rough answer",
+        paper: "Orabona, Luo, Caputo, CVPR (2010) and JMLR 13 (2012)",
+        certifies: "relative duality gap of its coefficients made feasible; the bounds of its theorems are told, not certified",
+        solver: Solver::Obscure,
+    },
+    SolverInfo {
+        name: "pegasos",
+        problem: "as obscure, with steps 1/(λt) and no bound of the weight vectors, for comparison",
+        paper: "Shalev-Shwartz, Singer, Srebro, ICML (2007), for kernels as in Orabona, Luo, Caputo, JMLR 13 (2012)",
+        certifies: "relative duality gap of its coefficients made feasible",
+        solver: Solver::Pegasos,
     },
     SolverInfo {
         name: "sum",
@@ -134,6 +152,13 @@ impl FromStr for Solver {
     }
 }
 
+impl Solver {
+    /// Whether it takes stochastic steps in the primal, which know no bias.
+    pub fn is_stochastic(self) -> bool {
+        matches!(self, Solver::Obscure | Solver::Pegasos)
+    }
+}
+
 impl fmt::Display for Solver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -141,6 +166,8 @@ impl fmt::Display for Solver {
             Solver::Exact => "exact",
             Solver::Wrapper => "wrapper",
             Solver::Interleaved => "interleaved",
+            Solver::Obscure => "obscure",
+            Solver::Pegasos => "pegasos",
             Solver::Sum => "sum",
         })
     }

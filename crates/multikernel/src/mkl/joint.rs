@@ -4,14 +4,12 @@
 //! class k is β Σ_i A_ik for every sample, which the model keeps as that class's bias.
 
 use super::problems::Joint;
+use super::stochastic::Solved;
 use super::{Found, KernelReport};
 use crate::certificate::MulticlassProblem;
-use crate::dual::{Limits, multiclass};
 use crate::error::{Error, Result};
 use crate::gram::{Coefficients, Gram, KernelSet};
 use crate::loss::LossSpec;
-use crate::norm::Norm;
-use crate::observe::Observer;
 
 /// The name and group of the constant kernel.
 pub(super) const CONSTANT: &str = "constant";
@@ -31,12 +29,10 @@ pub(super) fn check_name(kernels: &KernelSet) -> Result<()> {
 /// Solves the problem, with one more kernel behind the others if there is to be a constant one.
 pub(super) fn fit(
     gram: &Gram,
-    norm: &Norm,
     joint: &Joint,
     constant: bool,
-    limits: &Limits,
-    observer: &dyn Observer,
-) -> Found {
+    solver: impl FnOnce(&Gram, &MulticlassProblem<'_>) -> Result<Solved>,
+) -> Result<Found> {
     let problem = MulticlassProblem {
         classes: &joint.classes,
         n_classes: joint.n_classes,
@@ -44,7 +40,8 @@ pub(super) fn fit(
     };
     let with_constant = constant.then(|| gram.with_constant());
     let gram = with_constant.as_ref().unwrap_or(gram);
-    let solution = multiclass::solve(gram, norm, &problem, limits, None, observer);
+    let solved = solver(gram, &problem)?;
+    let solution = solved.solution;
     let k = joint.n_classes;
     let forms = gram.quadratic_forms(Coefficients::new(&solution.coefficients, k));
     let mut found = Found {
@@ -57,7 +54,7 @@ pub(super) fn fit(
         problems: Vec::new(),
         constant: None,
     };
-    found.add(String::new(), solution, &forms);
+    found.add(String::new(), solution, &forms, solved.validation);
     if let (true, Some(weight), Some(group_norm)) = (
         constant,
         found.weights[0].last(),
@@ -75,5 +72,5 @@ pub(super) fn fit(
             group_norms: vec![*group_norm],
         });
     }
-    found
+    Ok(found)
 }

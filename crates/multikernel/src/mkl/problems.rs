@@ -1,8 +1,10 @@
 //! From targets to problems, with the checks at the door.
 
 use super::{Bias, ClassWeight, Mkl, Multiclass, Solver};
+use crate::certificate::Problem;
 use crate::data::{Targets, Task};
 use crate::error::{Error, Result};
+use crate::gram::Gram;
 use crate::loss::{Loss, LossSpec};
 use crate::model::Scheme;
 
@@ -32,6 +34,24 @@ pub(super) struct Question {
 }
 
 impl Question {
+    /// The kernels of its samples.
+    pub(super) fn gram(&self, gram: &Gram) -> Gram {
+        match &self.samples {
+            None => gram.clone(),
+            Some(samples) => gram.subset(samples),
+        }
+    }
+
+    /// As the certificate sees it.
+    pub(super) fn problem(&self, loss: Loss, bias: bool) -> Problem<'_> {
+        Problem {
+            loss,
+            targets: &self.targets,
+            costs: &self.costs,
+            bias,
+        }
+    }
+
     /// Puts its coefficients into column `k` of the coefficients of all samples.
     pub(super) fn scatter(&self, own: &[f64], all: &mut [f64], k: usize, outputs: usize) {
         for (i, &a) in own.iter().enumerate() {
@@ -243,13 +263,22 @@ impl Mkl {
         }
     }
 
-    pub(super) fn bias_for(&self, task: Task) -> Result<bool> {
+    pub(super) fn bias_for(&self, task: Task, notes: &mut Vec<String>) -> Result<bool> {
         match (self.bias, task) {
             (Bias::On, Task::OneClass) => Err(Error::input(
                 "bias",
                 "with a bias one-class accepts everything, whatever the data",
                 "give auto or off",
             )),
+            (Bias::On, _) if self.solver.is_stochastic() => Err(Error::input(
+                "bias",
+                format!("solver {} has none", self.solver),
+                "give auto or off, or the solver exact",
+            )),
+            (Bias::Auto, Task::Classify | Task::Regress) if self.solver.is_stochastic() => {
+                notes.push(format!("no bias: solver {} has none", self.solver));
+                Ok(false)
+            }
             (Bias::Off, _) | (Bias::Auto, Task::OneClass) => Ok(false),
             (Bias::On, _) | (Bias::Auto, _) => Ok(true),
         }

@@ -86,7 +86,7 @@ impl Default for Settings {
     fn default() -> Self {
         Settings {
             eta: 2.0,
-            online_epochs: 5,
+            online_epochs: 1,
             epochs: 50,
             radius: Radius::FromStageOne,
             sampling: Sampling::Permutation,
