@@ -119,7 +119,7 @@ pub(crate) fn beside_pegasos(quick: bool) -> Result<()> {
                 .map(|s| run(s, Radius::Infinite))
                 .collect::<Result<_>>()?;
             let best = optimum(problem, p, c)?;
-            for share in [1.0, 0.1, 0.02] {
+            for share in [9.0, 3.0, 1.0, 0.1] {
                 let steps = |all: &[Solution]| {
                     let enough = |e: &Epoch| e.look.primal <= (1.0 + share) * best;
                     median(all.iter().map(|s| steps_to(s, enough)).collect())
