@@ -450,6 +450,9 @@ impl Trained {
         };
         let status = match self.status {
             Status::Converged => "converged",
+            Status::MaxIterations if matches!(&result.solver[..], "obscure" | "pegasos") => {
+                "NOT converged: the epochs are done (--epochs allows more, the solver exact reaches the gap)"
+            }
             Status::MaxIterations => "NOT converged: no further progress is possible",
             Status::TimeLimit => "NOT converged: the time was up",
             Status::Stopped => "NOT converged: stopped by the user",

@@ -987,3 +987,96 @@ fn stopping_keeps_the_model() {
         "p.csv",
     ]);
 }
+
+#[test]
+fn obscure_and_pegasos_train_watch_and_predict() {
+    let folder = Folder::new();
+    digits(&folder, 300);
+    let first = [
+        "train",
+        "--features",
+        "d.npz",
+        "--labels",
+        "y.txt",
+        "--model",
+        "m.mk",
+        "--no-baselines",
+    ];
+    let train = |more: &[&'static str]| folder.json(&with(&first, more));
+    let watched = ["--holdout", "0.2", "--epochs", "8", "--history", "h.csv"];
+    for (solver, epochs) in [("obscure", 9), ("pegasos", 8)] {
+        let solver_option: &'static [&'static str] = match solver {
+            "obscure" => &["--solver", "obscure", "--norm", "block:1.5"],
+            _ => &["--solver", "pegasos", "--norm", "block:1.5"],
+        };
+        let found = train(&with(solver_option, &watched));
+        assert_eq!(found["solver"], solver);
+        assert_eq!(found["multiclass"], "joint");
+        assert_eq!(found["iterations"], epochs);
+        assert!(number(&found["primal"]) >= number(&found["dual"]));
+        assert!(number(&found["metrics"]["accuracy"]) > 0.8, "{found}");
+        let history = lines(&folder, "h.csv");
+        assert_eq!(history.len(), epochs + 1);
+        let last: Vec<&str> = history[epochs].split(',').collect();
+        let (primal, watched) = (last[3].parse::<f64>(), last[7].parse::<f64>());
+        let accuracy = number(&found["metrics"]["accuracy"]);
+        assert!((primal.expect("a number") - number(&found["primal"])).abs() < 1e-6);
+        assert!((watched.expect("a number") - accuracy).abs() < 1e-9);
+    }
+    let text = folder.good(&[
+        "predict",
+        "--model",
+        "m.mk",
+        "--features",
+        "d.npz",
+        "--labels",
+        "y.txt",
+        "--out",
+        "p.csv",
+    ]);
+    assert!(text.contains("accuracy 0.9"), "{text}");
+    // The same seed gives the same model, another one another.
+    let seeded =
+        |seed: &'static str| train(&["--solver", "obscure", "--epochs", "3", "--seed", seed]);
+    let (one, again, other) = (seeded("1"), seeded("1"), seeded("2"));
+    assert_eq!(one["primal"], again["primal"]);
+    assert_ne!(one["primal"], other["primal"]);
+    // Enough epochs come near the exact optimum, whose dual bounds it from below.
+    let exact = train(&["--norm", "block:1.5", "--C", "0.1"]);
+    let near = train(&[
+        "--solver",
+        "obscure",
+        "--norm",
+        "block:1.5",
+        "--C",
+        "0.1",
+        "--epochs",
+        "150",
+    ]);
+    assert!(number(&near["primal"]) >= number(&exact["dual"]));
+    assert!(
+        number(&near["primal"]) < 1.05 * number(&exact["primal"]),
+        "{near}"
+    );
+
+    // One score per sample: every loss, no bias.
+    two_views(&folder, 60);
+    for loss in ["hinge", "squared-hinge", "logistic", "squared"] {
+        let found = folder.json(&with(&VIEWS, &["--solver", "obscure", "--loss", loss]));
+        assert!(found["bias"].is_null() || found["bias"] == 0.0, "{found}");
+        assert!(number(&found["metrics"]["train_accuracy"]) > 0.8, "{loss}");
+        assert!(number(&found["primal"]) >= number(&found["dual"]));
+    }
+    for (more, says) in [
+        (&["--epochs", "3"][..], "epochs: solver auto has none"),
+        (&["--solver", "obscure", "--norm", "lp:1"], "1 < R ≤ 2"),
+        (
+            &["--solver", "obscure", "--bias", "on"],
+            "bias: solver obscure has none",
+        ),
+        (&["--solver", "obscure", "--eta", "-1"], "eta: it is -1"),
+    ] {
+        let error = folder.bad(&with(&VIEWS, more));
+        assert!(error.contains(says), "{error}");
+    }
+}

@@ -52,8 +52,11 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Shares of digits and dates read right, the gap, and the kernels' weights.
-fn run(seed: u64, neighbours: &[Neighbours]) -> Result<([f64; 3], Vec<(String, f64)>)> {
+/// Shares of digits and dates read right and the gap.
+type Reached = [f64; 3];
+
+/// What is reached, and the kernels' weights.
+fn run(seed: u64, neighbours: &[Neighbours]) -> Result<(Reached, Vec<(String, f64)>)> {
     let mut random = Random::new(seed);
     let mut dates =
         |count: usize| -> Vec<Vec<u32>> { (0..count).map(|_| date(&mut random)).collect() };

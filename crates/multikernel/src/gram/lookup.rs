@@ -52,7 +52,7 @@ fn exponentials(t: &[f32], factor: f32, rate: f32, out: &mut [f32]) {
     const LEAST: f32 = -126.0;
     const P: [f32; 7] = [
         1.0,
-        0.693_147_2,
+        std::f32::consts::LN_2,
         0.240_226_5,
         0.055_503_27,
         0.009_618_025,

@@ -37,6 +37,10 @@ impl From<Solution> for Solved {
 
 impl Mkl {
     /// Runs OBSCURE or Pegasos-MKL.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "one call, and every argument is another noun"
+    )]
     pub(super) fn solve_stochastic(
         &self,
         gram: &Gram,

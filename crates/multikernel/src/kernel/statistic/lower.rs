@@ -135,7 +135,7 @@ fn pack_panel(x: &Rows, samples: Range<usize>, piece: &Range<usize>, out: &mut [
 #[target_feature(enable = "avx2,fma")]
 fn turn(rows: &[[f32; 8]; 8]) -> [[f32; 8]; 8] {
     use std::arch::x86_64::*;
-    let r: [__m256; 8] = rows.map(|row| bytemuck::cast(row));
+    let r: [__m256; 8] = rows.map(bytemuck::cast);
     let low = |a: usize| _mm256_unpacklo_ps(r[a], r[a + 1]);
     let high = |a: usize| _mm256_unpackhi_ps(r[a], r[a + 1]);
     let pairs = [
@@ -219,10 +219,10 @@ mod tests {
                 let mut out = vec![f32::NAN; rows.len() * n];
                 dots(&x, rows.clone(), &mut out, n);
                 for (i, row) in rows.zip(out.chunks(n)) {
-                    for j in 0..=i {
+                    for (j, value) in row.iter().enumerate().take(i + 1) {
                         // Small whole numbers: exact in any order.
                         let exact: f32 = x.row(i).iter().zip(x.row(j)).map(|(a, b)| a * b).sum();
-                        assert_eq!(row[j], exact, "{n}×{width} at {i}, {j}");
+                        assert_eq!(*value, exact, "{n}×{width} at {i}, {j}");
                     }
                 }
             }
