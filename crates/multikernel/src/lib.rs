@@ -16,6 +16,9 @@
 //! | solver | problem | paper | certifies |
 //! |---|---|---|---|
 //! | [`dual::solve`] | any scalar loss, block norms 1 ≤ r ≤ ∞ (`lp:1` … `lp:inf`), elastic, mixed, non-isotropic | ours, on Kloft et al. 2011 | duality gap |
+//! | [`dual::multiclass::solve`] | several classes jointly (Crammer and Singer's hinge), the same norms | ours | duality gap |
+//! | [`stochastic::obscure`] | any loss, several classes jointly, block norms 1 < r ≤ 2; a fixed number of epochs | Orabona, Luo, Caputo 2010, 2012 | duality gap |
+//! | [`stochastic::obscure_structured`] | structured outputs through an oracle, block norms 1 < r ≤ 2 | the same | duality gap |
 //!
 //! # From data to predictions
 //!
