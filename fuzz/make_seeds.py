@@ -1,8 +1,15 @@
-"""Makes small valid files in seeds/ to start the fuzz targets from. Needs numpy and pyarrow."""
+"""Makes small valid files in seeds/ to start the fuzz targets from: make_seeds.py [PROGRAM].
+
+Needs numpy and pyarrow, and for models the program multikernel.
+"""
 
 import gzip
 import io
+import json
 import pathlib
+import subprocess
+import sys
+import tempfile
 
 import numpy as np
 import pyarrow as pa
@@ -62,3 +69,54 @@ for k, options in enumerate(
     data = pa.table({"a": [1.5, 2.5, 3.5], "b": [1, 2, 3], "y": ["u", "v", "u"], "id": ["r", "s", "t"]})
     pq.write_table(data, out, **options)
     put("parquet", f"p{k}", out.getvalue(), 3 + 4 * (k % 2))
+for name, text in {
+    "product": 'product:of="a b"*c,name=p',
+    "rbf": "rbf:width=mean*0.5|mean|2,view=a,normalize=center",
+    "toml": '[[kernel]]\nkind = "poly"\ndegree = [2, 3]\n',
+    "toml-many": '[[kernel]]\nkind = "sum"\nof = ["a", "b*"]\nname = "s"\n\n[[kernel]]\nkind = "rbf"\nwidth = ["mean*0.5", 2]\n',
+    "strings": "weighted-degree:degree=3|4,shift=1,group=g",
+    "given": 'distance:from="a,b",gamma=1/3,normalize=spherical',
+    "norm": "block:7/6",
+    "loss": "epsilon:0.1",
+}.items():
+    put("spec", name, text.encode())
+
+
+def parts(model):
+    """The parts of a model file, as the target takes them: it makes the container, so that they can change in size."""
+    length = int.from_bytes(model[:8], "little")
+    tensors = json.loads(model[8 : 8 + length])
+    header = json.loads(tensors.pop("__metadata__")["multikernel"])
+    header["training"] = None
+    tensors = sorted(tensors.items(), key=lambda t: t[1]["data_offsets"])
+    lines = "".join(f"{name} {t['dtype']} {int(np.prod(t['shape']))}\n" for name, t in tensors)
+    return b"\0".join([json.dumps(header).encode(), lines.encode(), model[8 + length :]])
+
+
+def put_model(name, files, *options):
+    with tempfile.TemporaryDirectory() as folder:
+        for file, content in files.items():
+            (pathlib.Path(folder) / file).write_bytes(content)
+        command = [str(pathlib.Path(sys.argv[1]).absolute()), "train", "--model", "m.mk", *options]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+        model = (pathlib.Path(folder) / "m.mk").read_bytes()
+    put("model", name + "-file", model, 0)
+    put("model", name + "-parts", parts(model), 1)
+
+
+if len(sys.argv) > 1:
+    two = b"id,a1,a2,y\np,1,2,u\nq,3,-4,v\nr,2,1,u\ns,0,-1,v\n"
+    three = b"0 1:1\n0 1:2 3:1\n1 2:1\n1 2:2 3:1\n2 3:4\n2 3:5 1:1\n"
+    genes = b">a label=1.5\nACGT\n>b label=2\nACCT\n>c label=-1\nGGTT\n"
+    indefinite = np.array([[1, 2, 0], [2, 1, 1], [0, 1, 1]], dtype="f4")
+    distances = np.array([[0, 1, 9], [1, 0, 1], [9, 1, 0]], dtype="f4")
+    labels = b"u\nv\nu\n"
+    put_model("dense", {"x.csv": two}, "--features", "x.csv", "--label-column", "y", "--id-column", "id", "--scale", "standard",
+              "--kernel", "rbf:normalize=center", "--kernel", "linear:normalize=trace")
+    put_model("sparse", {"x.libsvm": three}, "--features", "x.libsvm", "--task", "classify", "--multiclass", "ovo", "--kernel",
+              "poly:normalize=spherical", "--kernel", "linear:normalize=multiplicative", "--norm", "block:auto")
+    put_model("strings", {"x.fasta": genes}, "--features", "x.fasta", "--task", "regress", "--kernel", "spectrum:k=2,name=a",
+              "--kernel", "weighted-degree:degree=3,shift=1,name=b", "--kernel", "product:of=a*b", "--loss", "huber:1")
+    put_model("clipped", {"k.npy": npy(indefinite), "y.txt": labels}, "--gram", "k.npy", "--labels", "y.txt", "--indefinite", "clip")
+    put_model("distance", {"d.npy": npy(distances)}, "--gram", "d.npy", "--task", "one-class", "--kernel", "distance:from=d,width=1",
+              "--kernel", "distance:from=d,width=2,normalize=center", "--indefinite", "shift")

@@ -24,6 +24,8 @@ use crate::{Error, Result};
 
 /// Outputs below this share of the largest are as good as none for r > 2.
 const LEAST_OUTPUT: f64 = 1e-6;
+/// A weight of 0 whose kernel has output again returns with this share of what the dual map gives it.
+const RETURN_SHARE: f64 = 1e-3;
 /// The largest factor by which a weight step for r > 2 raises a weight.
 const FASTEST_GROWTH: f64 = 10.0;
 
@@ -210,7 +212,8 @@ impl Norm {
     ///
     /// The primal map of g_m = β_m s_m for r ≤ 2, elastic and non-isotropic norms (never increases the primal objective);
     /// the dual map of s for r ≥ 2 (never decreases the dual), because there the primal map runs away and for r < 2 the dual
-    /// map oscillates; for mixed norms one of each. Keeps β while s = 0.
+    /// map oscillates; for mixed norms one of each. Keeps β while s = 0. The primal map would keep a weight of 0 for ever,
+    /// which a kernel gets when its s happens to be 0: with an output again, it returns.
     pub fn weights(&self, s: &[f64], beta: &mut [f64]) {
         let top = block::largest(s);
         if top == 0.0 {
@@ -232,6 +235,16 @@ impl Norm {
                 }
             }
             _ => {
+                if s.iter()
+                    .zip(&*beta)
+                    .any(|(s, beta)| *s > 0.0 && *beta == 0.0)
+                {
+                    let mut claims = vec![0.0; s.len()];
+                    self.dual_map(s, &mut claims);
+                    for (beta, claim) in beta.iter_mut().zip(claims).filter(|(b, _)| **b == 0.0) {
+                        *beta = RETURN_SHARE * claim;
+                    }
+                }
                 // only ratios matter: dividing by the largest keeps the products in range
                 let g: Vec<f64> = s
                     .iter()

@@ -22,47 +22,46 @@ fn scalar_losses() -> impl Iterator<Item = &'static str> {
         .filter(|loss| *loss != "multiclass-hinge")
 }
 
-/// A problem of ordinary size: the published algorithms have no cure for C = 1e4.
-fn ordinary(random: &mut Random, loss: &str, r: f64) -> Problem {
-    let drawn = problem(random, loss);
-    let largest = drawn.costs.iter().fold(0.0f64, |a, b| a.max(*b));
+fn block(random: &mut Random, loss: &str, r: f64) -> Problem {
     Problem {
-        costs: drawn.costs.iter().map(|c| c / largest).collect(),
         omega: Omega::Block(r),
-        ..drawn
+        ..problem(random, loss)
     }
 }
 
 #[test]
 fn the_published_algorithms_agree_with_the_exact_solver() {
-    let mut random = Random(11);
-    for loss in scalar_losses() {
-        for r in [1.05, 1.25, 4.0 / 3.0, 1.6, 2.0] {
-            let problem = ordinary(&mut random, loss, r);
-            let what = format!("{loss} r {r} bias {}", problem.bias);
-            let limits = limits(5e-7);
-            let (gram, norm, scalar) = (
-                gram(&problem.kernels),
-                norm(&problem.omega),
-                scalar(&problem),
-            );
-            let exact = dual::solve(&gram, &norm, &scalar, &limits, None, &());
-            for (name, other) in [
-                (
-                    "wrapper",
-                    wrapper::solve(&gram, &norm, &scalar, &limits, None, &()),
-                ),
-                (
-                    "interleaved",
-                    interleaved::solve(&gram, &norm, &scalar, &limits, None, &()),
-                ),
-            ] {
-                let what = format!("{name} {what}");
-                assert_eq!(other.status, Status::Converged, "{what}");
-                let (x, y) = (exact.certificate, other.certificate);
-                assert!(y.relative_gap() <= 5e-7, "{what}: {y:?}");
-                assert_close(x.primal, y.primal, 1e-6, &what);
-                assert_close(x.dual, y.dual, 1e-6, &what);
+    // 15: a kernel without output in the first round, by chance; 22 and 42: logistic coefficients at C = 1e4 exactly.
+    for seed in [11, 15, 22, 42] {
+        let mut random = Random(seed);
+        for loss in scalar_losses() {
+            for r in [1.05, 1.25, 4.0 / 3.0, 1.6, 2.0] {
+                let problem = block(&mut random, loss, r);
+                let what = format!("seed {seed} {loss} r {r} bias {}", problem.bias);
+                let limits = limits(5e-7);
+                let (gram, norm, scalar) = (
+                    gram(&problem.kernels),
+                    norm(&problem.omega),
+                    scalar(&problem),
+                );
+                let exact = dual::solve(&gram, &norm, &scalar, &limits, None, &());
+                for (name, other) in [
+                    (
+                        "wrapper",
+                        wrapper::solve(&gram, &norm, &scalar, &limits, None, &()),
+                    ),
+                    (
+                        "interleaved",
+                        interleaved::solve(&gram, &norm, &scalar, &limits, None, &()),
+                    ),
+                ] {
+                    let what = format!("{name} {what}");
+                    assert_eq!(other.status, Status::Converged, "{what}");
+                    let (x, y) = (exact.certificate, other.certificate);
+                    assert!(y.relative_gap() <= 5e-7, "{what}: {y:?}");
+                    assert_close(x.primal, y.primal, 1e-6, &what);
+                    assert_close(x.dual, y.dual, 1e-6, &what);
+                }
             }
         }
     }
@@ -105,7 +104,7 @@ fn chunks_smaller_than_the_problem_reach_the_same_optimum() {
 fn at_p_1_they_say_how_far_they_came() {
     let mut random = Random(13);
     for loss in ["hinge", "squared"] {
-        let problem = ordinary(&mut random, loss, 1.0);
+        let problem = block(&mut random, loss, 1.0);
         let optimum = problem.optimum();
         let (gram, norm, scalar) = (
             gram(&problem.kernels),
@@ -156,7 +155,13 @@ fn the_tikhonov_form_is_solved_in_the_users_scale() {
         ("hinge", 1.0),
     ] {
         for mu in [1e-3, 0.5, 40.0] {
-            let problem = ordinary(&mut random, loss, r);
+            // With C = 1e-3 the best τ is near 1e-7, and μτ² too small for the oracle to tell where.
+            let drawn = block(&mut random, loss, r);
+            let largest = drawn.costs.iter().fold(0.0f64, |a, b| a.max(*b));
+            let problem = Problem {
+                costs: drawn.costs.iter().map(|c| c / largest).collect(),
+                ..drawn
+            };
             let (gram, norm, scalar) = (
                 gram(&problem.kernels),
                 norm(&problem.omega),
@@ -225,7 +230,7 @@ fn the_tikhonov_form_is_solved_in_the_users_scale() {
 
 #[test]
 fn tikhonov_refuses_what_has_no_meaning() {
-    let problem = ordinary(&mut Random(15), "hinge", 3.0);
+    let problem = block(&mut Random(15), "hinge", 3.0);
     let gram = gram(&problem.kernels);
     let scalar = scalar(&problem);
     let try_it = |norm: Norm, mu: f64| {
@@ -270,7 +275,7 @@ fn the_non_isotropic_norm_finds_the_best_weights_on_its_ellipsoid() {
     for matrix in matrices {
         let m = matrix.len().isqrt();
         for loss in ["hinge", "squared"] {
-            let drawn = ordinary(&mut random, loss, 2.0);
+            let drawn = block(&mut random, loss, 2.0);
             let problem = Problem {
                 kernels: kernels(&mut random, drawn.targets.len(), m),
                 ..drawn
@@ -344,7 +349,7 @@ fn ellipsoid_length(matrix: &[f64], theta: &[f64]) -> f64 {
 fn exact_and_oracle_agree_where_the_papers_algorithms_are_compared() {
     // guards the tests above: without it all solvers could be wrong alike
     let mut random = Random(17);
-    let problem = ordinary(&mut random, "hinge", 4.0 / 3.0);
+    let problem = block(&mut random, "hinge", 4.0 / 3.0);
     let optimum = problem.optimum();
     let found = exact(&problem, &limits(1e-6)).certificate;
     assert_close(found.primal, optimum.value(), 2e-6, "primal");

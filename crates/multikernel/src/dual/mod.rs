@@ -52,8 +52,10 @@ const COARSE_SHARE: usize = 4;
 /// to this gap: the part's own optimum is no nearer to the whole's.
 const COARSE_TOLERANCE: f64 = 1e-2;
 
-/// More accuracy than this share of the gap never pays. (Near r = 1 the dual feels the root of the inner gap.)
+/// More accuracy than this share of the gap never pays, nor than the tolerance's own share: near r = 1 the dual feels the
+/// root of the inner gap.
 const LEAST_INNER_SHARE: f64 = 1e-6;
+const LEAST_SHARE_OF_TOLERANCE: f64 = 0.1;
 /// The tolerance must be so many times the rounding of f32 rows for them to be good enough.
 const NOISY: f64 = 5.0;
 
@@ -171,6 +173,7 @@ pub fn solve(
     let mut steps = 0;
     let mut gap = f64::INFINITY;
     let mut share = INNER_SHARE;
+    let least_share = LEAST_INNER_SHARE.min(LEAST_SHARE_OF_TOLERANCE * limits.tolerance);
     let mut doubted = false;
     let mut certificate = None;
     let mut outputs = Outputs::new(gram, limits.memory);
@@ -226,7 +229,7 @@ pub fn solve(
         // Weights follow coefficients that are too rough to show the way: be more exact from here on.
         let falls = now.primal - now.dual < 0.9 * gap;
         if !falls {
-            share = (0.5 * share).max(LEAST_INNER_SHARE);
+            share = (0.5 * share).max(least_share);
         }
         gap = now.primal - now.dual;
         history.push(Look {

@@ -182,11 +182,14 @@ impl Working {
     fn slopes(&mut self, problem: &Problem<'_>, k: usize) {
         let (a, c, y) = (self.a[k], self.costs[k], self.targets[k]);
         let (low, high) = reach(problem, c, y);
-        let (left, right) = problem.loss.dual_slopes(a, c, y);
+        // Exactly at its bound a logistic term has infinite slope and curvature, and a gain that is no number: such a
+        // sample would never be chosen again.
+        let inside = a.clamp(low, high);
+        let (left, right) = problem.loss.dual_slopes(inside, c, y);
         self.up[k] = if a < high { right } else { f64::NEG_INFINITY };
         self.down[k] = if a > low { left } else { f64::INFINITY };
         let bend = if c > 0.0 {
-            problem.loss.dual_curvature(a, c, y)
+            problem.loss.dual_curvature(inside, c, y)
         } else {
             0.0
         };

@@ -9,11 +9,13 @@
 //! θ_m ∝ ‖w_m‖: the objective still never rises, but a weight that comes near 0 hardly returns, so that the gap may stand
 //! still above the tolerance, and the status then says so. At p = ∞ one round is all.
 //!
+//! Where the working-set solver gives up above its accuracy (C = 1e4 and the like), Newton steps finish (`polish.rs`).
+//!
 //! Stop: the relative duality gap, as in `dual::solve` (the paper leaves the rule open).
 //! Cost: per round one SVM to the end, warm started, and one visit to every pair of support samples and kernel.
 
 use super::rows::Rows;
-use super::{Limits, Look, Solution, Start, Status, cold_start, scale, smo};
+use super::{Limits, Look, Solution, Start, Status, cold_start, polish, scale, smo};
 use crate::certificate::{Problem, certify, from_scores};
 use crate::gram::{Coefficients, Gram};
 use crate::norm::Norm;
@@ -55,6 +57,10 @@ pub fn solve(
         let mut late = || limits.deadline.is_some_and(|d| Instant::now() >= d);
         let inner = smo::solve(&mut rows, problem, &mut state, target, u64::MAX, &mut late);
         steps += inner.steps;
+        if inner.gap > target && !inner.stopped {
+            // Steps on pairs have given up.
+            polish::polish(gram, &weights, &rows, problem, &mut state, target);
+        }
         state.scores = rows.exact_product(&state.a);
         let forms = gram.quadratic_forms(Coefficients::single(&state.a));
         let now = from_scores(norm, problem, &state.a, &weights, &state.scores, &forms);

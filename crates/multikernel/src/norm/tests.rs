@@ -502,3 +502,25 @@ fn scaled_weights_are_where_the_maps_put_theirs() {
         }
     }
 }
+
+#[test]
+fn a_kernel_without_output_for_a_while_gets_its_weight_back() {
+    let mut norms = [1.05, 1.25, 4.0 / 3.0, 1.6]
+        .map(|r| Norm::block(r).unwrap())
+        .to_vec();
+    norms.push(Norm::elastic(0.5).unwrap());
+    for norm in norms {
+        let mut beta = norm.initial_weights(6);
+        norm.weights(&[1.0, 0.0, 1.0, 1.0, 1.0, 1.0], &mut beta);
+        assert_eq!(beta[1], 0.0, "{norm}");
+        for _ in 0..500 {
+            norm.weights(&[1.0; 6], &mut beta);
+        }
+        for (beta, wanted) in beta.iter().zip(norm.initial_weights(6)) {
+            assert!(
+                (beta - wanted).abs() <= 1e-6,
+                "{norm}: {beta}, not {wanted}"
+            );
+        }
+    }
+}
