@@ -43,6 +43,9 @@ use std::time::Instant;
 /// The inner accuracy is this share of the current gap: tighter wastes steps, looser stalls the gap.
 const INNER_SHARE: f64 = 0.3;
 
+/// The same where every round reads many given kernels, which costs more than steps do.
+const INNER_SHARE_OF_DEAR_ROUNDS: f64 = 0.1;
+
 /// The gap is taken to be at most this share of the objective before it is known.
 const FIRST_GAP: f64 = 0.2;
 /// From so many samples on, the weights start from those of a part of the samples,
@@ -172,11 +175,14 @@ pub fn solve(
     let mut history: Vec<Look> = Vec::new();
     let mut steps = 0;
     let mut gap = f64::INFINITY;
-    let mut share = INNER_SHARE;
     let least_share = LEAST_INNER_SHARE.min(LEAST_SHARE_OF_TOLERANCE * limits.tolerance);
     let mut doubted = false;
     let mut certificate = None;
     let mut outputs = Outputs::new(gram, limits.memory);
+    let mut share = match outputs {
+        Some(_) => INNER_SHARE_OF_DEAR_ROUNDS,
+        None => INNER_SHARE,
+    };
     let status = loop {
         let combined = gram.combine(&weights);
         let mut rows = match &outputs {
