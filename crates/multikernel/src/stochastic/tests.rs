@@ -463,6 +463,7 @@ fn every_loss_comes_near_the_optimum() {
             };
             let exact = dual::solve(&data.gram, &norm, &problem, &exact_limits, None, &());
             let settings = Settings {
+                online_epochs: 5,
                 epochs: 500,
                 eta: if loss.lipschitz().is_some() { 2.0 } else { 0.1 },
                 ..Settings::default()
@@ -626,6 +627,7 @@ fn weight_two_is_the_sample_twice() {
         ..single
     };
     let settings = Settings {
+        online_epochs: 5,
         epochs: 400,
         ..Settings::default()
     };
