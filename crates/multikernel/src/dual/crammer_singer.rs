@@ -4,12 +4,14 @@
 //!
 //! Margins E_ik = (KA)_ik + [k ≠ y_i] are minus the slope. The gap of this problem is a sum over samples,
 //!   Σ_i C_i (max_k E_ik − E_{i,y_i}) + ⟨A_i, E_i⟩, every term ≥ 0,
-//! so that it is both the stopping rule and the choice of samples.
+//! so that it is the stopping rule, and says which samples rest.
 //!
 //! Step: for one sample, with K_ii = d, the best row is the projection of A_i − E_i/d on the feasible rows, exactly, by
-//! Michelot's passes over the few classes that may be inside of their bounds. The samples with the largest claims form a block; their rows are
-//! improved in turn on the block's own kernel, in cache, and then all margins follow in one pass over the block's kernel
-//! rows.
+//! Michelot's passes over the few classes that may be inside of their bounds. What a step promises is measured by ψ²/d,
+//! ψ = max_k E_ik − min over classes inside of E_ik. The samples that promise most form a block; their rows are improved
+//! on the block's own kernel, in cache, always the one that promises most among a few (all of them would be looked at for
+//! a little less steps, the next in order be taken for many more), and then all margins follow in one pass over the block's
+//! kernel rows. The block should hold most of the samples with coefficients: small blocks undo each other's work.
 //!
 //! Cost: per block one pass over the margins, and per sample of the block one kernel row times the classes that changed.
 
@@ -21,12 +23,15 @@ use rayon::prelude::*;
 /// The least curvature of a row, relative to the largest diagonal entry.
 const LEAST_CURVATURE: f64 = 1e-10;
 /// Samples of a block.
-const BLOCK: usize = 256;
-/// Passes over a block at most: more make it too exact for margins that will change.
-const MOST_PASSES: usize = 4;
-/// A sample of a block rests when its share of the gap has fallen to this part of the block's largest.
-const REST_SHARE: f64 = 0.1;
-/// A sample rests too when its share is this part of an even share of the target.
+const BLOCK: usize = 1024;
+/// Samples among which the best one moves.
+const PART: usize = 32;
+/// Row steps of a block at most, per sample.
+const MOST_STEPS: u64 = 10;
+/// A block is left when what its best step promises has fallen to this share of the first: more would be too exact for
+/// margins that will change.
+const REST_SHARE: f64 = 0.03;
+/// A sample rests when its share of the gap is this part of an even share of the target.
 const EVEN_SHARE: f64 = 0.3;
 /// If so many row steps per sample do not halve the gap, steps on rows are not what helps,
 const PATIENCE: u64 = 60;
@@ -129,9 +134,9 @@ pub(super) fn solve(
         stopped: false,
     };
     loop {
-        let (shares, primal) = look(problem, state);
-        outcome.gap = shares.iter().sum();
-        outcome.target = target(primal);
+        let look = look(rows, problem, state);
+        outcome.gap = look.shares.iter().sum();
+        outcome.target = target(look.primal);
         if outcome.gap <= 0.5 * half.0 {
             half = (outcome.gap, outcome.steps);
         }
@@ -139,7 +144,7 @@ pub(super) fn solve(
         if outcome.gap <= outcome.target || weary || outcome.stopped {
             return outcome;
         }
-        let steps = block_step(rows, problem, state, &shares, outcome.target, least);
+        let steps = block_step(rows, problem, state, &look, outcome.target, least);
         if steps == 0 {
             return outcome; // round-off's floor
         }
@@ -155,9 +160,9 @@ pub(super) fn pass(
     state: &mut State,
     target: f64,
 ) {
-    let (shares, _) = look(problem, state);
+    let look = look(rows, problem, state);
     let least = least_curvature(rows);
-    block_step(rows, problem, state, &shares, target, least);
+    block_step(rows, problem, state, &look, target, least);
 }
 
 fn least_curvature(rows: &Rows<'_>) -> f64 {
@@ -165,20 +170,20 @@ fn least_curvature(rows: &Rows<'_>) -> f64 {
     (LEAST_CURVATURE * largest).max(f64::MIN_POSITIVE)
 }
 
-/// Improves the block of samples with the largest shares; the number of row steps.
+/// Improves the block of samples that promise most; the number of row steps.
 fn block_step(
     rows: &mut Rows<'_>,
     problem: &MulticlassProblem<'_>,
     state: &mut State,
-    shares: &[f64],
+    look: &Look,
     target: f64,
     least: f64,
 ) -> u64 {
-    let enough = EVEN_SHARE * target / shares.len() as f64;
-    let block = largest_shares(shares, BLOCK.min(rows.capacity()), enough);
+    let enough = EVEN_SHARE * target / look.shares.len() as f64;
+    let block = most_promising(look, BLOCK.min(rows.capacity()), enough);
     rows.hold(&block);
-    let mut work = Block::new(rows, problem, state, &block);
-    let steps = work.improve(enough, least);
+    let mut work = Block::new(rows, problem, state, &block, least);
+    let steps = work.improve(enough);
     let held: Vec<&[f32]> = block.iter().map(|&i| rows.row(i)).collect();
     let changes = work.finish(state, &block);
     state.margins.add_rows(&held, &changes);
@@ -186,75 +191,131 @@ fn block_step(
 }
 
 /// P − D for the fixed kernel.
-pub(super) fn gap(problem: &MulticlassProblem<'_>, state: &State) -> f64 {
-    look(problem, state).0.iter().sum()
+pub(super) fn gap(rows: &Rows<'_>, problem: &MulticlassProblem<'_>, state: &State) -> f64 {
+    look(rows, problem, state).shares.iter().sum()
 }
 
-/// Every sample's share of the gap, and the primal objective.
-fn look(problem: &MulticlassProblem<'_>, state: &State) -> (Vec<f64>, f64) {
-    let mut shares = vec![0.0; problem.classes.len()];
-    let k = problem.n_classes;
+/// How things stand.
+struct Look {
+    /// Every sample's share of the gap.
+    shares: Vec<f64>,
+    /// What a step on its row promises.
+    promises: Vec<f64>,
+    primal: f64,
+}
+
+fn look(rows: &Rows<'_>, problem: &MulticlassProblem<'_>, state: &State) -> Look {
+    let n = problem.classes.len();
+    let least = least_curvature(rows);
+    let (mut shares, mut promises) = (vec![0.0; n], vec![0.0; n]);
     let parts: Vec<f64> = shares
         .par_chunks_mut(TILE)
+        .zip(promises.par_chunks_mut(TILE))
         .zip(state.margins.tiles().zip(state.a.tiles()))
         .enumerate()
-        .map(|(t, (shares, (margins, a)))| {
-            let mut primal = 0.0;
-            let mut top = [f64::NEG_INFINITY; TILE];
-            let mut inner = [0.0; TILE];
-            for (e, a) in margins.chunks(TILE).zip(a.chunks(TILE)).take(k) {
-                top_and_inner(e, a, &mut top, &mut inner);
+        .map(|(t, ((shares, promises), (margins, a)))| {
+            let mut extremes = Extremes::new();
+            for (e, a) in margins.chunks(TILE).zip(a.chunks(TILE)) {
+                extremes_of_class(e, a, &mut extremes);
             }
-            for (j, share) in shares.iter_mut().enumerate() {
+            let mut primal = 0.0;
+            for (j, (share, promise)) in shares.iter_mut().zip(promises).enumerate() {
                 let i = t * TILE + j;
-                let own = margins[problem.classes[i] as usize * TILE + j];
-                let cost = problem.costs[i];
+                let (class, cost) = (problem.classes[i] as usize, problem.costs[i]);
                 if cost > 0.0 {
-                    let loss = cost * (top[j] - own);
-                    let form = inner[j] + a[problem.classes[i] as usize * TILE + j];
-                    *share = (loss + inner[j]).max(0.0);
-                    primal += loss + 0.5 * form;
+                    let (own, own_a) = (margins[class * TILE + j], a[class * TILE + j]);
+                    let loss = cost * (extremes.top[j] - own);
+                    *share = (loss + extremes.inner[j]).max(0.0);
+                    primal += loss + 0.5 * (extremes.inner[j] + own_a);
+                    let low = match own_a < cost {
+                        true => extremes.low[j].min(own),
+                        false => extremes.low[j],
+                    };
+                    *promise = promised(extremes.top[j] - low, rows.diagonal()[i].max(least));
                 }
             }
             primal
         })
         .collect();
-    (shares, parts.iter().sum())
+    Look {
+        shares,
+        promises,
+        primal: parts.iter().sum(),
+    }
+}
+
+fn promised(violation: f64, d: f64) -> f64 {
+    let violation = violation.max(0.0);
+    violation * violation / d
+}
+
+/// Over the classes: the largest margin, the smallest of wrong classes inside, and ⟨A_i, E_i⟩.
+struct Extremes {
+    top: [f64; TILE],
+    low: [f64; TILE],
+    inner: [f64; TILE],
+}
+
+impl Extremes {
+    fn new() -> Self {
+        Extremes {
+            top: [f64::NEG_INFINITY; TILE],
+            low: [f64::INFINITY; TILE],
+            inner: [0.0; TILE],
+        }
+    }
 }
 
 #[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
-fn top_and_inner(e: &[f64], a: &[f64], top: &mut [f64; TILE], inner: &mut [f64; TILE]) {
+fn extremes_of_class(e: &[f64], a: &[f64], of: &mut Extremes) {
     let (e, a) = (&e[..TILE], &a[..TILE]);
     for j in 0..TILE {
-        top[j] = if e[j] > top[j] { e[j] } else { top[j] };
-        inner[j] += a[j] * e[j];
+        of.top[j] = if e[j] > of.top[j] { e[j] } else { of.top[j] };
+        // Wrong classes are inside where A < 0; the own class never is below 0.
+        let inside = if a[j] < 0.0 { e[j] } else { f64::INFINITY };
+        of.low[j] = if inside < of.low[j] {
+            inside
+        } else {
+            of.low[j]
+        };
+        of.inner[j] += a[j] * e[j];
     }
 }
 
-/// The samples with the largest shares, largest first, leaving out those with enough.
-fn largest_shares(shares: &[f64], size: usize, enough: f64) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..shares.len()).filter(|&i| shares[i] > enough).collect();
-    let by_share = |a: &usize, b: &usize| shares[*b].total_cmp(&shares[*a]).then(a.cmp(b));
+/// The samples that promise most, the best first, leaving out those whose share of the gap is small enough.
+fn most_promising(look: &Look, size: usize, enough: f64) -> Vec<usize> {
+    let n = look.shares.len();
+    let mut order: Vec<usize> = (0..n).filter(|&i| look.shares[i] > enough).collect();
+    let best_first = |a: &usize, b: &usize| {
+        look.promises[*b]
+            .total_cmp(&look.promises[*a])
+            .then(a.cmp(b))
+    };
     if order.len() > size {
-        order.select_nth_unstable_by(size, by_share);
+        order.select_nth_unstable_by(size, best_first);
         order.truncate(size);
     }
-    order.sort_unstable_by(by_share);
+    order.sort_unstable_by(best_first);
     order
 }
 
-/// A block of samples in compact arrays.
+/// A block of samples in compact arrays, class after class.
 struct Block {
+    /// Samples, and so many with those that fill up the last part.
+    size: usize,
+    width: usize,
     classes: Vec<usize>,
     costs: Vec<f64>,
     n_classes: usize,
-    /// The kernel among them.
+    /// The kernel among them, one row of `width` per sample.
     kernel: Vec<f32>,
-    /// Rows of coefficients now and before.
+    /// K_ii, at least the least curvature; ∞ for samples that cannot move any more.
+    diagonal: Vec<f64>,
     a: Vec<f64>,
     before: Vec<f64>,
-    /// Margins, class after class.
     margins: Vec<f64>,
+    /// 0 where a class is inside of its bound, else ∞.
+    barred: Vec<f64>,
 }
 
 impl Block {
@@ -263,93 +324,169 @@ impl Block {
         problem: &MulticlassProblem<'_>,
         state: &State,
         block: &[usize],
+        least: f64,
     ) -> Self {
-        let k = problem.n_classes;
-        let mut kernel = Vec::with_capacity(block.len() * block.len());
-        for &i in block {
-            let row = rows.row(i);
-            kernel.extend(block.iter().map(|&j| row[j]));
-        }
-        let a: Vec<f64> = block
-            .iter()
-            .flat_map(|&i| (0..k).map(move |k| state.a.at(i, k)))
+        let (k, size) = (problem.n_classes, block.len());
+        let width = size.next_multiple_of(PART);
+        let mut kernel = vec![0.0; size * width];
+        kernel
+            .par_chunks_mut(width.max(1))
+            .zip(block)
+            .for_each(|(out, &i)| {
+                let row = rows.row(i);
+                out.iter_mut().zip(block).for_each(|(o, &j)| *o = row[j]);
+            });
+        let classes: Vec<usize> = block.iter().map(|&i| problem.classes[i] as usize).collect();
+        let costs: Vec<f64> = block.iter().map(|&i| problem.costs[i]).collect();
+        let spread = |of: &Tiles| {
+            let mut values = vec![0.0; k * width];
+            for (class, values) in values.chunks_mut(width.max(1)).enumerate() {
+                let own = values.iter_mut().zip(block);
+                own.for_each(|(v, &i)| *v = of.at(i, class));
+            }
+            values
+        };
+        let a = spread(&state.a);
+        let barred = (0..k * width)
+            .map(|at| {
+                let (class, b) = (at / width, at % width);
+                let inside = b < size && a[at] < if class == classes[b] { costs[b] } else { 0.0 };
+                if inside { 0.0 } else { f64::INFINITY }
+            })
             .collect();
         Block {
-            classes: block.iter().map(|&i| problem.classes[i] as usize).collect(),
-            costs: block.iter().map(|&i| problem.costs[i]).collect(),
+            size,
+            width,
             n_classes: k,
+            diagonal: (0..size)
+                .map(|b| f64::from(kernel[b * width + b]).max(least))
+                .collect(),
             kernel,
+            classes,
+            costs,
             before: a.clone(),
             a,
-            margins: (0..k)
-                .flat_map(|k| block.iter().map(move |&i| state.margins.at(i, k)))
-                .collect(),
+            margins: spread(&state.margins),
+            barred,
         }
     }
 
     /// Row steps until every sample rests; how many.
-    fn improve(&mut self, enough: f64, least: f64) -> u64 {
-        let (size, k) = (self.costs.len(), self.n_classes);
-        let mut margins = vec![0.0; k];
-        let mut next = vec![0.0; k];
+    fn improve(&mut self, enough: f64) -> u64 {
+        let (width, k) = (self.width, self.n_classes);
+        let parts = width / PART;
+        let (mut row, mut margins, mut next) = (vec![0.0; k], vec![0.0; k], vec![0.0; k]);
         let mut candidates = Vec::with_capacity(k);
         let mut steps = 0;
-        let mut rest = enough;
-        for pass in 0..MOST_PASSES {
-            let mut moved = false;
-            for b in 0..size {
-                for (k, margin) in margins.iter_mut().enumerate() {
-                    *margin = self.margins[k * size + b];
-                }
-                let (y, cost) = (self.classes[b], self.costs[b]);
-                let row = &mut self.a[b * k..(b + 1) * k];
-                let top = margins.iter().fold(f64::NEG_INFINITY, |t, e| t.max(*e));
-                let inner: f64 = row.iter().zip(&margins).map(|(a, e)| a * e).sum();
-                let share = cost * (top - margins[y]) + inner;
-                if pass == 0 && b == 0 {
-                    rest = enough.max(REST_SHARE * share);
-                }
-                if share.is_nan() || share <= if pass == 0 { enough } else { rest } {
-                    continue;
-                }
-                let d = f64::from(self.kernel[b * size + b]).max(least);
-                best_row(row, &margins, d, y, cost, &mut next, &mut candidates);
-                let kernel = &self.kernel[b * size..(b + 1) * size];
-                let mut changed = false;
-                for k in 0..k {
-                    let change = next[k] - row[k];
-                    if change != 0.0 {
-                        row[k] = next[k];
-                        changed = true;
-                        add_one(&mut self.margins[k * size..(k + 1) * size], kernel, change);
-                    }
-                }
-                moved |= changed;
-                steps += u64::from(changed);
+        let mut first = 0.0f64;
+        let mut idle = 0;
+        let mut part = 0;
+        while idle < parts && steps < MOST_STEPS * self.size as u64 {
+            let (promise, b) = self.best_of_part(part * PART, enough);
+            part = (part + 1) % parts;
+            if steps == 0 {
+                first = first.max(promise);
             }
-            if !moved {
-                break;
+            if b == usize::MAX || promise < REST_SHARE * first {
+                idle += 1;
+                continue;
+            }
+            idle = 0;
+            for class in 0..k {
+                row[class] = self.a[class * width + b];
+                margins[class] = self.margins[class * width + b];
+            }
+            let (y, cost, d) = (self.classes[b], self.costs[b], self.diagonal[b]);
+            best_row(&row, &margins, d, y, cost, &mut next, &mut candidates);
+            let kernel = &self.kernel[b * width..(b + 1) * width];
+            let mut changed = false;
+            for class in 0..k {
+                let change = next[class] - row[class];
+                if change != 0.0 {
+                    changed = true;
+                    let own = class * width..(class + 1) * width;
+                    let bound = if class == y { cost } else { 0.0 };
+                    self.a[class * width + b] = next[class];
+                    self.barred[class * width + b] = match next[class] < bound {
+                        true => 0.0,
+                        false => f64::INFINITY,
+                    };
+                    add_one(&mut self.margins[own], kernel, change);
+                }
+            }
+            if changed {
+                steps += 1;
+            } else {
+                self.diagonal[b] = f64::INFINITY; // round-off: it promises nothing any more
             }
         }
         steps
     }
 
+    /// What the best step of a part promises, and whose it is; `usize::MAX` if all of them rest.
+    fn best_of_part(&self, from: usize, enough: f64) -> (f64, usize) {
+        let mut top = [f64::NEG_INFINITY; PART];
+        let mut low = [f64::INFINITY; PART];
+        let mut inner = [0.0; PART];
+        extremes_of_part(
+            [&self.margins, &self.a, &self.barred],
+            self.width,
+            from,
+            &mut top,
+            &mut low,
+            &mut inner,
+        );
+        let mut best = (0.0, usize::MAX);
+        for b in from..(from + PART).min(self.size) {
+            let j = b - from;
+            let own = self.margins[self.classes[b] * self.width + b];
+            let share = self.costs[b] * (top[j] - own) + inner[j];
+            let promise = promised(top[j] - low[j], self.diagonal[b]);
+            if share > enough && promise > best.0 {
+                best = (promise, b);
+            }
+        }
+        best
+    }
+
     /// Writes the coefficients back; what changed, class after class.
     fn finish(self, state: &mut State, block: &[usize]) -> Vec<Vec<(usize, f64)>> {
         let mut changes = vec![Vec::new(); self.n_classes];
-        let rows = self
-            .a
-            .chunks(self.n_classes)
-            .zip(self.before.chunks(self.n_classes));
-        for (b, (now, before)) in rows.enumerate() {
-            for (k, (now, before)) in now.iter().zip(before).enumerate() {
+        for (class, changes) in changes.iter_mut().enumerate() {
+            for (b, &i) in block.iter().enumerate() {
+                let (now, before) = (
+                    self.a[class * self.width + b],
+                    self.before[class * self.width + b],
+                );
                 if now != before {
-                    changes[k].push((b, now - before));
-                    *state.a.at_mut(block[b], k) = *now;
+                    changes.push((b, now - before));
+                    *state.a.at_mut(i, class) = now;
                 }
             }
         }
         changes
+    }
+}
+
+/// The largest margin, the smallest of classes inside, and ⟨A_i, E_i⟩ for the samples `from..from + PART`.
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
+fn extremes_of_part(
+    [margins, a, barred]: [&[f64]; 3],
+    width: usize,
+    from: usize,
+    top: &mut [f64; PART],
+    low: &mut [f64; PART],
+    inner: &mut [f64; PART],
+) {
+    for at in (from..margins.len()).step_by(width) {
+        let (e, a) = (&margins[at..at + PART], &a[at..at + PART]);
+        let barred = &barred[at..at + PART];
+        for j in 0..PART {
+            top[j] = if e[j] > top[j] { e[j] } else { top[j] };
+            let inside = e[j] + barred[j];
+            low[j] = if inside < low[j] { inside } else { low[j] };
+            inner[j] += a[j] * e[j];
+        }
     }
 }
 

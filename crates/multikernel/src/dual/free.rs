@@ -107,14 +107,14 @@ pub(super) fn polish(
     stop: &mut dyn FnMut() -> bool,
 ) -> f64 {
     exact_margins(rows, problem, state);
-    let mut gap = crammer_singer::gap(problem, state);
+    let mut gap = crammer_singer::gap(rows, problem, state);
     let mut best = state.clone();
     let mut least = gap;
     for _ in 0..MOST_STEPS {
         if gap <= target || stop() || !step(gram, weights, rows, problem, state) {
             break;
         }
-        gap = crammer_singer::gap(problem, state);
+        gap = crammer_singer::gap(rows, problem, state);
         if gap < least {
             least = gap;
             best = state.clone();
@@ -123,7 +123,7 @@ pub(super) fn polish(
             // Row steps let go of bounds that a Newton step runs into one at a time.
             crammer_singer::pass(rows, problem, state, target);
             exact_margins(rows, problem, state);
-            gap = crammer_singer::gap(problem, state);
+            gap = crammer_singer::gap(rows, problem, state);
             if gap < least {
                 least = gap;
                 best = state.clone();
