@@ -487,7 +487,17 @@ impl<'a> Run<'a> {
             let likely: Vec<usize> = likely.map(|(_, &i)| i).collect();
             self.scores.expect(&likely);
         }
-        for (place, &i) in block.iter().enumerate() {
+        // a block may be ended and begun again: where it began
+        let mut first = 0;
+        for (at, &i) in block.iter().enumerate() {
+            if self.scores.is_full() {
+                first = at;
+                self.scores.end();
+                let kept = self.learner.kept_coefficients();
+                self.scores.begin(&block[first..], kept);
+            }
+            let place = at - first;
+            self.scores.visit(place);
             self.learner.scores(self.scores.at(place), &mut scores);
             let gradient = self.objective.gradient(i, &scores, self.shares[i]);
             let length = gradient.length() * self.lengths[i];

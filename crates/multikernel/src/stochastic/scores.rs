@@ -1,7 +1,7 @@
 //! The scores (K_m ĉ)_i of all kernels and classes at the samples of one block after the other.
 //!
-//! At a block's start the scores of its samples are gathered; inside the block every update corrects those of the samples
-//! still to come, with kernel values among the block's samples only; at its end the block's updates reach everyone else.
+//! At a block's start the scores of its samples are gathered; inside the block every update leaves its kernel values with the
+//! block's samples, and a sample that is visited takes in all updates before it; at its end the block's updates reach everyone.
 //! * **Stored**: the scores of all samples are kept, and the end of a block is one pass over the rows of the samples that were
 //!   updated: all updates of a tile of columns while it is in cache, all threads.
 //! * **On the fly**: nothing is kept; the start of a block is a product of its samples' rows with all coefficients.
@@ -20,6 +20,10 @@ const SIDE: usize = 8;
 const TILE: usize = 256;
 /// Sums kept in registers at a time.
 const LANES: usize = 4 * SIDE;
+/// Samples of a block per task when their scores are gathered.
+const GATHER: usize = 64;
+/// Samples whose kernel values are turned from row after row to sample after sample at a time: they stay in cache.
+const TRANSPOSE: usize = 64;
 /// Below so many numbers a loop is over before other threads would have woken up.
 const SMALL: usize = 1 << 14;
 
@@ -40,12 +44,30 @@ pub(super) struct Scores<'g> {
     samples: usize,
     /// Kernel after kernel, in it [`SIDE`] samples after others, in it class after class; none on the fly.
     stored: Option<Vec<f64>>,
+    /// The block's samples, in the order in which they are visited.
     block: Vec<usize>,
-    /// Of the block: sample after sample, in it class after class, in it one number per kernel.
+    /// Sample and place of the block's samples by sample: neighbours share lines of the stored scores.
+    sorted: Vec<(usize, usize)>,
+    /// Where in `sorted` the sample of a place stands.
+    ranks: Vec<usize>,
+    /// Of the block: sample after sample as sorted, in it class after class, in it one number per kernel.
     current: Vec<f64>,
-    /// Updates inside the block: sample, class, change of ĉ.
-    updates: Vec<(usize, usize, f64)>,
-    values: Vec<f64>,
+    updates: Vec<Update>,
+    /// What the kernel values of every update are multiplied by: its change times the factors of the rows.
+    slopes: Vec<f64>,
+    /// The kernels' values between updated samples and those of the block: sample after sample as sorted.
+    values: Vec<f32>,
+    most_values: usize,
+}
+
+/// A change of ĉ inside the block.
+#[derive(Debug)]
+struct Update {
+    sample: usize,
+    class: usize,
+    change: f64,
+    /// Where its kernel values begin.
+    values: usize,
 }
 
 impl<'g> Scores<'g> {
@@ -53,16 +75,21 @@ impl<'g> Scores<'g> {
     pub(super) fn new(gram: &'g Gram, outputs: usize, memory: u64, asked: Option<Storage>) -> Self {
         let samples = gram.n_rows();
         let numbers = gram.n_kernels() * outputs * samples.next_multiple_of(TILE);
-        let bytes = 8 * numbers as u64;
+        // Half as much again for the updates of a block; a block of the size chosen for it rarely needs it all.
+        let bytes = 12 * numbers as u64;
         let storage = asked.unwrap_or(if bytes <= memory {
             Storage::Stored
         } else {
             Storage::OnTheFly
         });
         let stored = (storage == Storage::Stored).then(|| vec![0.0; numbers]);
+        let most_values = match storage {
+            Storage::Stored => numbers,
+            Storage::OnTheFly => numbers.min((memory / 16) as usize),
+        };
         let rest = match storage {
             Storage::Stored => memory.saturating_sub(bytes),
-            Storage::OnTheFly => memory,
+            Storage::OnTheFly => memory - 4 * most_values as u64,
         };
         Scores {
             rows: Rows::new(gram, rest),
@@ -70,9 +97,13 @@ impl<'g> Scores<'g> {
             samples,
             stored,
             block: Vec::new(),
+            sorted: Vec::new(),
+            ranks: Vec::new(),
             current: Vec::new(),
             updates: Vec::new(),
+            slopes: Vec::new(),
             values: Vec::new(),
+            most_values,
         }
     }
 
@@ -99,25 +130,50 @@ impl<'g> Scores<'g> {
         let (kernels, outputs) = (self.rows.kernels(), self.outputs);
         self.block.clear();
         self.block.extend_from_slice(block);
-        self.current.clear();
+        self.sorted.clear();
+        self.sorted.extend(
+            block
+                .iter()
+                .copied()
+                .enumerate()
+                .map(|(place, i)| (i, place)),
+        );
+        self.sorted.sort_unstable();
+        self.ranks.resize(block.len(), 0);
+        for (rank, &(_, place)) in self.sorted.iter().enumerate() {
+            self.ranks[place] = rank;
+        }
+        // every number is written below
         self.current.resize(block.len() * width, 0.0);
         match &self.stored {
             Some(stored) => {
                 let each = stored.len() / kernels.max(1);
-                let gather = |(i, out): (&usize, &mut [f64])| {
-                    for (m, scores) in stored.chunks(each).enumerate() {
-                        let (lines, _) = scores[i / SIDE * (outputs * SIDE)..].as_chunks::<SIDE>();
-                        for (out, line) in out[m..].iter_mut().step_by(kernels).zip(lines) {
-                            *out = line[i % SIDE];
+                let gather = |(samples, out): (&[(usize, usize)], &mut [f64])| {
+                    let line_of = |i: usize| i / SIDE * (outputs * SIDE);
+                    let same =
+                        |a: &(usize, usize), b: &(usize, usize)| line_of(a.0) == line_of(b.0);
+                    let mut rest = out;
+                    for neighbours in samples.chunk_by(same) {
+                        let (out, later) = rest.split_at_mut(neighbours.len() * width);
+                        rest = later;
+                        for (m, scores) in stored.chunks(each).enumerate() {
+                            let (lines, _) = scores[line_of(neighbours[0].0)..].as_chunks::<SIDE>();
+                            for (k, line) in lines.iter().take(outputs).enumerate() {
+                                let outs = out.chunks_exact_mut(width);
+                                for (out, (i, _)) in outs.zip(neighbours) {
+                                    out[k * kernels + m] = line[i % SIDE];
+                                }
+                            }
                         }
                     }
                 };
                 if block.len() * width < SMALL {
-                    let pairs = block.iter().zip(self.current.chunks_mut(width));
-                    pairs.for_each(gather);
+                    gather((&self.sorted, &mut self.current));
                 } else {
-                    let pairs = block.par_iter().zip(self.current.par_chunks_mut(width));
-                    pairs.for_each(gather);
+                    let parts = self.sorted.par_chunks(GATHER);
+                    parts
+                        .zip(self.current.par_chunks_mut(GATHER * width))
+                        .for_each(gather);
                 }
             }
             None => {
@@ -126,8 +182,11 @@ impl<'g> Scores<'g> {
                     .flat_map(|k| coefficients.iter().skip(k).step_by(outputs).copied())
                     .collect();
                 let rows = &self.rows;
-                let pairs = block.par_iter().zip(self.current.par_chunks_mut(width));
-                pairs.for_each(|(&i, out)| {
+                let pairs = self
+                    .sorted
+                    .par_iter()
+                    .zip(self.current.par_chunks_mut(width));
+                pairs.for_each(|(&(i, _), out)| {
                     for m in 0..kernels {
                         let (row, factor) = rows.get(m, i);
                         for (k, c) in by_class.chunks(row.len()).enumerate() {
@@ -149,42 +208,62 @@ impl<'g> Scores<'g> {
         self.rows.prepare(samples);
     }
 
-    /// The scores of the sample at a place of the block: class after class, in it one number per kernel.
+    /// The scores of the sample at a place of the block when it was visited, before that when the block began: class after
+    /// class, in it one number per kernel.
     pub(super) fn at(&self, place: usize) -> &[f64] {
-        let width = self.width();
-        &self.current[place * width..(place + 1) * width]
+        let (width, rank) = (self.width(), self.ranks[place]);
+        &self.current[rank * width..(rank + 1) * width]
     }
 
-    /// ĉ of the sample at a place of the block has changed.
+    /// Brings the scores of the sample at a place of the block up to date; once for each place, in their order.
+    pub(super) fn visit(&mut self, place: usize) {
+        let (width, rank, kernels) = (self.width(), self.ranks[place], self.rows.kernels());
+        let scores = &mut self.current[rank * width..(rank + 1) * width];
+        for (update, slopes) in self.updates.iter().zip(self.slopes.chunks_exact(kernels)) {
+            let values = &self.values[update.values + rank * kernels..];
+            let scores = &mut scores[update.class * kernels..(update.class + 1) * kernels];
+            add_values(scores, &values[..kernels], slopes);
+        }
+    }
+
+    /// ĉ of the sample at a place of the block, visited last, has changed.
     pub(super) fn update(&mut self, place: usize, changes: &[(usize, f64)]) {
-        let i = self.block[place];
-        self.rows.prepare(&[i]);
-        for &(k, change) in changes {
-            self.updates.push((i, k, change));
+        let sample = self.block[place];
+        self.rows.prepare(&[sample]);
+        let kernels = self.rows.kernels();
+        let values = self.values.len();
+        let (of_rows, factors): (Vec<&[f32]>, Vec<f64>) =
+            (0..kernels).map(|m| self.rows.get(m, sample)).unzip();
+        for &(class, change) in changes {
+            self.updates.push(Update {
+                sample,
+                class,
+                change,
+                values,
+            });
+            self.slopes
+                .extend(factors.iter().map(|factor| factor * change));
         }
-        let (width, kernels) = (self.width(), self.rows.kernels());
-        let later = &self.block[place + 1..];
-        if later.is_empty() {
-            return;
-        }
-        // the kernels' values between this sample and those to come, sample after sample
-        self.values.clear();
-        self.values.resize(later.len() * kernels, 0.0);
-        for m in 0..kernels {
-            let (row, factor) = self.rows.get(m, i);
-            for (value, &j) in self.values[m..].iter_mut().step_by(kernels).zip(later) {
-                *value = factor * f64::from(row[j]);
-            }
-        }
-        let current = &mut self.current[(place + 1) * width..];
-        for (scores, values) in current.chunks_mut(width).zip(self.values.chunks(kernels)) {
-            for &(k, change) in changes {
-                let scores = &mut scores[k * kernels..(k + 1) * kernels];
-                for (s, v) in scores.iter_mut().zip(values) {
-                    *s += change * v;
+        // Samples visited already get values too, though nobody reads them: in the order of the samples all of a row passes
+        // through the cache once, and threads share the work.
+        self.values.resize(values + self.block.len() * kernels, 0.0);
+        let transpose = |(samples, out): (&[(usize, usize)], &mut [f32])| {
+            for (m, row) in of_rows.iter().enumerate() {
+                for (value, &(j, _)) in out[m..].iter_mut().step_by(kernels).zip(samples) {
+                    *value = row[j];
                 }
             }
-        }
+        };
+        let out = &mut self.values[values..];
+        let tiles = self.sorted.chunks(TRANSPOSE);
+        tiles
+            .zip(out.chunks_mut(TRANSPOSE * kernels))
+            .for_each(transpose);
+    }
+
+    /// Whether the block's updates fill the memory meant for them: end it, and begin another with the samples left.
+    pub(super) fn is_full(&self) -> bool {
+        !self.updates.is_empty() && self.values.len() >= self.most_values
     }
 
     /// Ends the block.
@@ -194,7 +273,7 @@ impl<'g> Scores<'g> {
         {
             // updates by class, in the order in which they were made
             let outputs = self.outputs;
-            self.updates.sort_by_key(|u| u.1);
+            self.updates.sort_by_key(|u| u.class);
             let (rows, updates, samples) = (&self.rows, &self.updates, self.samples);
             let tiles = samples.div_ceil(TILE);
             stored
@@ -204,17 +283,19 @@ impl<'g> Scores<'g> {
                     let (m, tile) = (task / tiles, task % tiles);
                     let (from, to) = (tile * TILE, ((tile + 1) * TILE).min(samples));
                     let mut terms: Vec<(&[f32], f64)> = Vec::with_capacity(updates.len());
-                    for same in updates.chunk_by(|a, b| a.1 == b.1) {
+                    for same in updates.chunk_by(|a, b| a.class == b.class) {
                         terms.clear();
-                        terms.extend(same.iter().map(|&(i, _, change)| {
-                            let (row, factor) = rows.get(m, i);
-                            (&row[from..to], factor * change)
+                        terms.extend(same.iter().map(|update| {
+                            let (row, factor) = rows.get(m, update.sample);
+                            (&row[from..to], factor * update.change)
                         }));
-                        add_rows(&terms, to - from, same[0].1, outputs, scores);
+                        add_rows(&terms, to - from, same[0].class, outputs, scores);
                     }
                 });
         }
         self.updates.clear();
+        self.slopes.clear();
+        self.values.clear();
         self.rows.end_block();
     }
 
@@ -224,7 +305,8 @@ impl<'g> Scores<'g> {
             stored.iter_mut().for_each(|s| *s *= factor);
         }
         self.current.iter_mut().for_each(|s| *s *= factor);
-        self.updates.iter_mut().for_each(|u| u.2 *= factor);
+        self.updates.iter_mut().for_each(|u| u.change *= factor);
+        self.slopes.iter_mut().for_each(|s| *s *= factor);
     }
 
     /// All coefficients are 0 now.
@@ -234,6 +316,8 @@ impl<'g> Scores<'g> {
         }
         self.current.fill(0.0);
         self.updates.clear();
+        self.slopes.clear();
+        self.values.clear();
     }
 
     /// Σ_i ⟨x_i, (K_m ĉ)_i⟩ for every kernel, from the stored scores, for any x of one row per sample; none on the fly.
@@ -280,6 +364,13 @@ impl<'g> Scores<'g> {
                 }
             });
         Some(out)
+    }
+}
+
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
+fn add_values(scores: &mut [f64], values: &[f32], slopes: &[f64]) {
+    for ((s, v), slope) in scores.iter_mut().zip(values).zip(slopes) {
+        *s += slope * f64::from(*v);
     }
 }
 

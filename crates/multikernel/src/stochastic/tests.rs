@@ -382,6 +382,7 @@ proptest! {
                     Follow::Forget => scores.forget(),
                 }
                 let mut f = vec![0.0; outputs];
+                scores.visit(place);
                 learner.scores(scores.at(place), &mut f);
                 // the kernels' own scores now
                 let exact = data.gram.kernel_scores(
