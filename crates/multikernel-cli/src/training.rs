@@ -34,6 +34,9 @@ pub(crate) struct Job<'a> {
     pub(crate) mkl: Mkl,
     /// λ = 1/(C·N), instead of C.
     pub(crate) lambda: Option<f64>,
+    /// Samples that are not trained on, in the form of those that are.
+    pub(crate) validation: Option<Known>,
+    /// Or the share of the samples that is not.
     pub(crate) holdout: Option<f64>,
     pub(crate) baselines: bool,
     /// What was chosen on the way here, in sentences.
@@ -59,9 +62,9 @@ struct Compared {
 }
 
 /// Samples and what is true of them.
-struct Known {
-    views: Views,
-    targets: Targets,
+pub(crate) struct Known {
+    pub(crate) views: Views,
+    pub(crate) targets: Targets,
 }
 
 impl Job<'_> {
@@ -84,6 +87,7 @@ impl Job<'_> {
             None => None,
         };
         let (known, held_out) = self.parts(split.as_ref(), session)?;
+        let held_out = held_out.or(self.validation.take());
         let samples = known.views.len();
         if let (Some(split), Some(weights)) = (&split, &mut self.mkl.sample_weight) {
             *weights = split.training.iter().map(|&i| weights[i]).collect();

@@ -1080,3 +1080,92 @@ fn obscure_and_pegasos_train_watch_and_predict() {
         assert!(error.contains(says), "{error}");
     }
 }
+
+#[test]
+fn other_samples_tell_what_the_model_is_worth() {
+    let folder = Folder::new();
+    table(&folder, "train.csv", 60, 0, [0, 1, 2]);
+    // their columns stand in another order
+    table(&folder, "other.csv", 30, 5000, [2, 0, 1]);
+    let arguments = [
+        "train",
+        "--features",
+        "train.csv",
+        "--id-column",
+        "id",
+        "--label-column",
+        "colour",
+        "--model",
+        "m.mk",
+        "--validation",
+        "other.csv",
+        "--solver",
+        "obscure",
+        "--epochs",
+        "5",
+        "--history",
+        "h.csv",
+    ];
+    let result = folder.json(&arguments);
+    assert_eq!(result["n_samples"], 60);
+    let accuracy = number(&result["metrics"]["accuracy"]);
+    assert!(accuracy > 0.8, "{accuracy}");
+    let history = lines(&folder, "h.csv");
+    let last = history[6].rsplit(',').next().unwrap();
+    let told = folder.json(&[
+        "predict",
+        "--model",
+        "m.mk",
+        "--features",
+        "other.csv",
+        "--id-column",
+        "id",
+        "--label-column",
+        "colour",
+        "--out",
+        "p.csv",
+    ]);
+    assert_eq!(number(&told["metrics"]["accuracy"]), accuracy);
+    assert!(
+        (last.parse::<f64>().unwrap() - accuracy).abs() < 1e-12,
+        "{last}"
+    );
+
+    // matrices, with labels in a file of their own
+    folder.arrays("k.npz", &[("a", &[20, 20])], |_, k| {
+        ((k / 20) % 2 == (k % 20) % 2) as u8 as f32 + (k / 20 == k % 20) as u8 as f32
+    });
+    folder.arrays("c.npz", &[("a", &[4, 20])], |_, k| {
+        ((k / 20) % 2 == (k % 20) % 2) as u8 as f32
+    });
+    folder.write("y.txt", "no\nyes\n".repeat(10));
+    folder.write("z.txt", "no\nyes\nno\nyes\n");
+    let given = [
+        "train",
+        "--gram",
+        "k.npz",
+        "--labels",
+        "y.txt",
+        "--model",
+        "g.mk",
+        "--validation",
+        "c.npz",
+    ];
+    let result = folder.json(&with(&given, &["--validation-labels", "z.txt"]));
+    assert_eq!(number(&result["metrics"]["accuracy"]), 1.0);
+
+    folder.write("z.txt", "no\nyes\nmaybe\nyes\n");
+    let error = folder.bad(&with(&given, &["--validation-labels", "z.txt"]));
+    assert!(
+        error.contains("validation") && error.contains("row 3") && error.contains("maybe"),
+        "{error}"
+    );
+    let error = folder.bad(&given);
+    assert!(
+        error.contains("validation") && error.contains("labels"),
+        "{error}"
+    );
+    folder.write("z.txt", "no\nyes\n");
+    let error = folder.bad(&with(&given, &["--validation-labels", "z.txt"]));
+    assert!(error.contains("validation"), "{error}");
+}

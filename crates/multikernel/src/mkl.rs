@@ -78,6 +78,8 @@ pub struct Mkl {
     pub max_seconds: Option<f64>,
     /// Epochs, steps and draws of the solvers obscure and pegasos.
     pub stochastic: crate::stochastic::Settings,
+    /// The exact solver of the joint problem starts from so many epochs of OBSCURE's second stage; cold if 0.
+    pub start_epochs: usize,
     /// How the views were scaled before the kernels saw them; kept in the model, which scales new samples by it.
     pub scaling: Scaling,
 }
@@ -99,6 +101,7 @@ impl Default for Mkl {
             max_rounds: 1000,
             max_seconds: None,
             stochastic: crate::stochastic::Settings::default(),
+            start_epochs: 0,
             scaling: Scaling::default(),
         }
     }
@@ -246,6 +249,13 @@ impl Mkl {
         };
         let (norm, solver, found) = match &work {
             Work::Each(questions) => {
+                if self.start_epochs > 0 {
+                    return Err(Error::input(
+                        "start-epochs",
+                        "this is for the joint problem of several classes",
+                        "leave it out, or give classes that are learned jointly",
+                    ));
+                }
                 let loss = self.loss_for(task)?;
                 let bias = self.bias_for(task, &mut notes)?;
                 let (norm, solver) = self.norm_for(&groups, &mut notes)?;
@@ -265,11 +275,16 @@ impl Mkl {
                             .into(),
                     );
                 }
-                let (norm, solver) = self.norm_for(&groups, &mut notes)?;
+                let (norm, mut solver) = self.norm_for(&groups, &mut notes)?;
+                if self.solver == Solver::Auto {
+                    solver = joint::choose_solver(problem, &norm, limits.memory, &mut notes);
+                }
                 let found = joint::fit(gram, problem, constant, |gram, problem| {
                     if !solver.is_stochastic() {
+                        let start =
+                            self.joint_start(gram, &norm, problem, &limits, observer, &mut notes)?;
                         let found =
-                            dual::multiclass::solve(gram, &norm, problem, &limits, None, observer);
+                            dual::multiclass::solve(gram, &norm, problem, &limits, start, observer);
                         return Ok(found.into());
                     }
                     let objective = Objective::Multiclass(*problem);
@@ -470,6 +485,13 @@ impl Mkl {
                 "tikhonov",
                 format!("solver {} does not solve this form", self.solver),
                 "give the solver auto or exact",
+            ));
+        }
+        if self.start_epochs > 0 && !matches!(self.solver, Solver::Auto | Solver::Exact) {
+            return Err(Error::input(
+                "start-epochs",
+                format!("solver {} starts by itself", self.solver),
+                "leave it out, or give the solver exact",
             ));
         }
         if let Some(seconds) = self.max_seconds

@@ -44,6 +44,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
                 ..Mkl::default()
             },
             lambda: None,
+            validation: None,
             holdout: Some(HELD_OUT),
             baselines: true,
             notes: Vec::new(),

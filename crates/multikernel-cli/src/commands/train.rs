@@ -3,10 +3,10 @@
 use super::Ending;
 use crate::args::{CommonArgs, DataArgs, KernelArgs, parse_number};
 use crate::session::{self, Session};
-use crate::training::Job;
+use crate::training::{Job, Known};
 use anyhow::Result;
 use clap::Args;
-use multikernel::data::{LoadOptions, Targets, ViewData, load, load_numbers};
+use multikernel::data::{LoadOptions, Purpose, Targets, ViewData, Views, load, load_numbers};
 use multikernel::dual::Status;
 use multikernel::norm::NormSpec;
 use multikernel::{Error, Mkl};
@@ -107,13 +107,26 @@ struct Options {
     #[arg(long, value_name = "ETA", allow_negative_numbers = true)]
     eta: Option<String>,
 
-    /// Writes objective, gap and, with obscure and a holdout, what the model is worth after every round, as CSV
+    /// The exact solver of the joint problem starts from so many epochs of obscure [default: 0, a cold start]
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    start_epochs: usize,
+
+    /// Writes objective, gap and, with obscure and samples held out, what the model is worth after every round, as CSV
     #[arg(long, value_name = "FILE.csv")]
     history: Option<PathBuf>,
 
     /// Holds out this share of the samples (of every class), to see what the model is worth
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
     holdout: Option<String>,
+
+    /// Other samples to see what the model is worth, in the form of the training data (given matrices: a row for each of them,
+    /// a column for each training sample); may be repeated, as --features or --gram
+    #[arg(long, value_name = "FILE", conflicts_with = "holdout")]
+    validation: Vec<String>,
+
+    /// Labels of the validation samples, where their files do not hold them
+    #[arg(long, value_name = "FILE", requires = "validation")]
+    validation_labels: Option<String>,
 
     /// Does not train the unweighted sum and the best single kernel for comparison
     #[arg(long)]
@@ -166,9 +179,20 @@ fn train(session: &Session, arguments: &Arguments) -> Result<Ending> {
     let mut notes = dataset.notes;
     let task = session::task(&arguments.data, dataset.labels.as_ref(), &mut notes)?;
     let targets = Targets::new(dataset.labels.as_ref(), task, dataset.views.len())?;
+    let validation = match options.validation.is_empty() {
+        true => None,
+        false => Some(validation(
+            session,
+            arguments,
+            &dataset.views,
+            &targets,
+            &mut notes,
+        )?),
+    };
     let job = Job {
         views: dataset.views,
         targets,
+        validation,
         kernels: &arguments.kernels,
         scale,
         indefinite,
@@ -198,6 +222,46 @@ fn train(session: &Session, arguments: &Arguments) -> Result<Ending> {
     })
 }
 
+/// The samples of `--validation` in the form of the training data.
+fn validation(
+    session: &Session,
+    arguments: &Arguments,
+    training: &Views,
+    targets: &Targets,
+    notes: &mut Vec<String>,
+) -> Result<Known> {
+    let mut files = arguments.data.files.clone();
+    let named = arguments.options.validation.clone();
+    (files.features, files.gram) = match (files.features.is_empty(), files.gram.is_empty()) {
+        (false, true) => (named, Vec::new()),
+        (true, _) => (Vec::new(), named),
+        (false, false) => {
+            return Err(Error::input(
+                "validation",
+                "the training data has features and given matrices, and which of them a file holds cannot be told",
+                "train with --holdout instead",
+            )
+            .into());
+        }
+    };
+    files.labels = arguments.options.validation_labels.clone();
+    let purpose = Purpose::Prediction {
+        references: Some(training.len()),
+        kernels: None,
+    };
+    let options = files.load_options(purpose, session.memory_left())?;
+    let dataset = load(&options, &session.watcher).map_err(|e| e.within("validation"))?;
+    notes.extend(dataset.notes);
+    let arranged = dataset.views.arranged_like(training);
+    let (views, changed) = arranged.map_err(|e| e.within("validation"))?;
+    notes.extend(changed);
+    let targets = targets.of_others(dataset.labels.as_ref(), views.len());
+    Ok(Known {
+        targets: targets.map_err(|e| e.within("validation"))?,
+        views,
+    })
+}
+
 impl Options {
     /// What these words say; the matrix of a norm and weights of samples stand in files and are filled in later.
     fn mkl(&self) -> multikernel::Result<Mkl> {
@@ -208,6 +272,7 @@ impl Options {
             bias: self.bias.parse()?,
             tolerance: parse_number("tol", &self.tol)?,
             max_seconds: optional("max-seconds", self.max_seconds.as_deref())?,
+            start_epochs: self.start_epochs,
             ..Mkl::default()
         };
         if let Some(c) = &self.c {
@@ -220,6 +285,7 @@ impl Options {
         ];
         if let Some((name, _)) = own.iter().find(|(_, given)| *given)
             && !mkl.solver.is_stochastic()
+            && (self.start_epochs == 0 || *name == "epochs")
         {
             return Err(Error::input(
                 *name,

@@ -374,6 +374,35 @@ impl Targets {
         Ok(Targets::Classes { names, index })
     }
 
+    /// The targets of other samples for the same task, their classes numbered as here.
+    pub fn of_others(&self, labels: Option<&Labels>, samples: usize) -> Result<Self> {
+        let (Targets::Classes { names, .. }, Some(labels)) = (self, labels) else {
+            let task = match self {
+                Targets::Classes { .. } => Task::Classify,
+                Targets::Real(_) => Task::Regress,
+                Targets::None => Task::OneClass,
+            };
+            return Targets::new(labels, task, samples);
+        };
+        check_count(labels.len(), samples)?;
+        let known = labels.class_index(names);
+        if let Some(row) = known.iter().position(Option::is_none) {
+            return Err(Error::input(
+                format!("labels row {}", row + 1),
+                format!(
+                    "{} is no class of the training data, which has {}",
+                    some_of([labels.spelling(row)]),
+                    some_of(names)
+                ),
+                "leave such samples out",
+            ));
+        }
+        Ok(Targets::Classes {
+            names: names.clone(),
+            index: known.into_iter().flatten().collect(),
+        })
+    }
+
     /// The targets of the samples named, in that order; all class names stay.
     pub fn select(&self, rows: &[usize]) -> Self {
         match self {

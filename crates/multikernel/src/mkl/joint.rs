@@ -5,11 +5,15 @@
 
 use super::problems::Joint;
 use super::stochastic::Solved;
-use super::{Found, KernelReport};
+use super::{Found, KernelReport, Mkl, Solver};
 use crate::certificate::MulticlassProblem;
+use crate::dual::{Limits, Start};
 use crate::error::{Error, Result};
 use crate::gram::{Coefficients, Gram, KernelSet};
 use crate::loss::LossSpec;
+use crate::norm::Norm;
+use crate::observe::Observer;
+use crate::stochastic::{Objective, Settings, obscure};
 
 /// The name and group of the constant kernel.
 pub(super) const CONSTANT: &str = "constant";
@@ -24,6 +28,71 @@ pub(super) fn check_name(kernels: &KernelSet) -> Result<()> {
         "in the joint problem it is a kernel named 'constant', but there is a kernel of that name",
         "give the kernel another name, or train without a bias",
     ))
+}
+
+/// Numbers of eight bytes that the exact solver holds per sample and class: coefficients, margins and copies of them.
+const EXACT_NUMBERS: u64 = 8;
+/// Kernel rows that it should be able to hold at least, to be worth its while.
+const EXACT_ROWS: u64 = 256;
+
+/// What `auto` is: the exact solver, which is faster wherever it was measured, unless memory cannot hold what it needs.
+pub(super) fn choose_solver(
+    joint: &Joint,
+    norm: &Norm,
+    memory: u64,
+    notes: &mut Vec<String>,
+) -> Solver {
+    let (n, classes) = (joint.classes.len() as u64, joint.n_classes as u64);
+    let needed = 8 * EXACT_NUMBERS * n * classes + 4 * n * n.min(EXACT_ROWS);
+    let of = format!("{n} samples and {classes} classes");
+    let possible = norm.as_block().is_some_and(|b| b.r() > 1.0 && b.r() <= 2.0);
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    if needed <= memory || !possible {
+        notes.push(format!(
+            "solver auto: exact, for {of} ({} MiB of {} MiB left)",
+            mib(needed),
+            mib(memory)
+        ));
+        return Solver::Exact;
+    }
+    notes.push(format!(
+        "solver auto: obscure, since the exact solver would need {} MiB for {of} and {} MiB are left",
+        mib(needed),
+        mib(memory)
+    ));
+    Solver::Obscure
+}
+
+impl Mkl {
+    /// Where the exact solver starts, if not cold.
+    pub(super) fn joint_start(
+        &self,
+        gram: &Gram,
+        norm: &Norm,
+        problem: &MulticlassProblem<'_>,
+        limits: &Limits,
+        observer: &dyn Observer,
+        notes: &mut Vec<String>,
+    ) -> Result<Option<Start>> {
+        if self.start_epochs == 0 {
+            return Ok(None);
+        }
+        let settings = Settings {
+            epochs: self.start_epochs,
+            ..self.stochastic.clone()
+        };
+        let objective = Objective::Multiclass(*problem);
+        let found = obscure(gram, norm, &objective, &settings, limits, None, observer)?;
+        notes.push(format!(
+            "the exact solver started from obscure, after {} epochs at a gap of {:.1e}",
+            found.history.len(),
+            found.certificate.relative_gap()
+        ));
+        Ok(Some(Start {
+            coefficients: found.feasible,
+            weights: found.weights,
+        }))
+    }
 }
 
 /// Solves the problem, with one more kernel behind the others if there is to be a constant one.

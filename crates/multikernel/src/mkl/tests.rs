@@ -689,3 +689,57 @@ fn words_are_read() {
         assert!(bad.parse::<ClassWeight>().is_err(), "{bad}");
     }
 }
+
+#[test]
+fn the_exact_solver_may_start_from_obscure() {
+    let (views, labels) = some_digits(&["3", "8", "9"], 150);
+    let set = kernels(&["rbf", "linear:normalize=spherical"], &views);
+    let cold = Mkl {
+        tolerance: 1e-6,
+        ..Mkl::default()
+    };
+    let warm = Mkl {
+        start_epochs: 20,
+        ..cold.clone()
+    };
+    let cold = cold.fit(&set, &targets(&labels), &()).unwrap();
+    let warm = warm.fit(&set, &targets(&labels), &()).unwrap();
+    assert!(warm.notes.iter().any(|n| n.contains("from obscure")));
+    assert_eq!(warm.status, Status::Converged);
+    let (a, b) = (cold.certificate.primal, warm.certificate.primal);
+    assert!((a - b).abs() <= 2e-6 * a, "{a} {b}");
+    // what cannot start from it says so
+    let binary = some_digits(&["3", "8"], 60);
+    let mkl = Mkl {
+        start_epochs: 3,
+        ..Mkl::default()
+    };
+    let set = kernels(&["rbf"], &binary.0);
+    let error = mkl.fit(&set, &targets(&binary.1), &()).unwrap_err();
+    assert!(error.to_string().contains("joint"), "{error}");
+}
+
+#[test]
+fn auto_is_exact_where_that_fits() {
+    let joint = super::problems::Joint {
+        classes: (0..30_000).map(|i| i % 100).collect(),
+        n_classes: 100,
+        costs: vec![1.0; 30_000],
+    };
+    let norm = |text: &str| Norm::new(text.parse().unwrap(), 3, &[], &[]).unwrap();
+    for (text, memory, expected) in [
+        ("lp:4/3", 1 << 30, Solver::Exact),
+        ("lp:4/3", 1 << 27, Solver::Obscure),
+        // which obscure cannot do
+        ("lp:1", 1 << 27, Solver::Exact),
+    ] {
+        let mut notes = Vec::new();
+        let solver = super::joint::choose_solver(&joint, &norm(text), memory, &mut notes);
+        assert_eq!(solver, expected, "{text} {memory}");
+        assert!(
+            notes[0].contains(&format!("auto: {expected}")),
+            "{}",
+            notes[0]
+        );
+    }
+}

@@ -59,10 +59,38 @@ impl Model {
     /// kind. Columns with names are put into the order of the training data, and columns that it did not have are left
     /// out; columns that are missing are an error.
     pub fn arrange(&self, views: Views) -> Result<(Views, Vec<String>)> {
+        let training = Training {
+            all: &self.parts.training_views,
+            known: &self.parts.views,
+        };
+        training.arrange(views)
+    }
+}
+
+impl Views {
+    /// These samples in the form of the training data, as [`Model::arrange`] does it where there is no model yet.
+    pub fn arranged_like(self, training: &Views) -> Result<(Views, Vec<String>)> {
+        let training = Training {
+            all: &TrainingView::all(training),
+            known: training,
+        };
+        training.arrange(self)
+    }
+}
+
+/// What is known of the training data.
+struct Training<'a> {
+    all: &'a [TrainingView],
+    /// Views whose columns are known.
+    known: &'a Views,
+}
+
+impl Training<'_> {
+    fn arrange(&self, views: Views) -> Result<(Views, Vec<String>)> {
         let mut notes = Vec::new();
         let views = self.name_views(views, &mut notes)?;
         let views = views.map(|mut view| {
-            let known = self.parts.views.get(&view.name);
+            let known = self.known.get(&view.name);
             if let (Some(known), ViewData::Dense(x)) = (known, &view.data)
                 && !known.columns.is_empty()
                 && !view.columns.is_empty()
@@ -98,7 +126,7 @@ impl Model {
     }
 
     fn name_views(&self, views: Views, notes: &mut Vec<String>) -> Result<Views> {
-        let training = &self.parts.training_views;
+        let training = self.all;
         if training.iter().any(|t| views.get(&t.name).is_some()) {
             return Ok(views);
         }
