@@ -22,10 +22,18 @@ use rayon::prelude::*;
 
 /// The least curvature of a row, relative to the largest diagonal entry.
 const LEAST_CURVATURE: f64 = 1e-10;
-/// Samples of a block.
-const BLOCK: usize = 1024;
-/// Samples among which the best one moves.
+/// Samples times classes of a block,
+const BLOCK_NUMBERS: usize = 16_384;
+/// with at least so many samples,
+const LEAST_BLOCK: usize = 128;
+/// and at most so many.
+const MOST_BLOCK: usize = 1024;
+/// Samples among which the best one moves, half of it with many classes.
 const PART: usize = 32;
+/// So many classes are many.
+const MANY: usize = 32;
+/// Samples that are looked at at a time.
+const LANES: usize = 8;
 /// Row steps of a block at most, per sample.
 const MOST_STEPS: u64 = 10;
 /// A block is left when what its best step promises has fallen to this share of the first: more would be too exact for
@@ -97,7 +105,7 @@ impl State {
         let support: Vec<usize> = (0..n)
             .filter(|&i| (0..classes).any(|k| self.a.at(i, k) != 0.0))
             .collect();
-        for block in support.chunks(BLOCK.min(rows.capacity())) {
+        for block in support.chunks(MOST_BLOCK.min(rows.capacity())) {
             rows.hold(block);
             let mut changes = vec![Vec::new(); classes];
             for (b, &i) in block.iter().enumerate() {
@@ -180,7 +188,8 @@ fn block_step(
     least: f64,
 ) -> u64 {
     let enough = EVEN_SHARE * target / look.shares.len() as f64;
-    let block = most_promising(look, BLOCK.min(rows.capacity()), enough);
+    let size = samples_of_block(problem.n_classes).min(rows.capacity());
+    let block = most_promising(look, size, enough);
     rows.hold(&block);
     let mut work = Block::new(rows, problem, state, &block, least);
     let steps = work.improve(enough);
@@ -242,6 +251,16 @@ fn look(rows: &Rows<'_>, problem: &MulticlassProblem<'_>, state: &State) -> Look
         promises,
         primal: parts.iter().sum(),
     }
+}
+
+/// Samples of a block: its numbers should stay in cache.
+fn samples_of_block(classes: usize) -> usize {
+    (BLOCK_NUMBERS / classes).clamp(LEAST_BLOCK, MOST_BLOCK)
+}
+
+/// Samples among which the best one moves: with many classes looking at them costs more than the steps it saves.
+fn samples_together(classes: usize) -> usize {
+    if classes > MANY { PART / 2 } else { PART }
 }
 
 fn promised(violation: f64, d: f64) -> f64 {
@@ -374,7 +393,8 @@ impl Block {
     /// Row steps until every sample rests; how many.
     fn improve(&mut self, enough: f64) -> u64 {
         let (width, k) = (self.width, self.n_classes);
-        let parts = width / PART;
+        let together = samples_together(k);
+        let parts = width / together;
         let (mut row, mut margins, mut next) = (vec![0.0; k], vec![0.0; k], vec![0.0; k]);
         let mut candidates = Vec::with_capacity(k);
         let mut steps = 0;
@@ -382,7 +402,7 @@ impl Block {
         let mut idle = 0;
         let mut part = 0;
         while idle < parts && steps < MOST_STEPS * self.size as u64 {
-            let (promise, b) = self.best_of_part(part * PART, enough);
+            let (promise, b) = self.best_of_part(part * together, together, enough);
             part = (part + 1) % parts;
             if steps == 0 {
                 first = first.max(promise);
@@ -423,27 +443,28 @@ impl Block {
         steps
     }
 
-    /// What the best step of a part promises, and whose it is; `usize::MAX` if all of them rest.
-    fn best_of_part(&self, from: usize, enough: f64) -> (f64, usize) {
-        let mut top = [f64::NEG_INFINITY; PART];
-        let mut low = [f64::INFINITY; PART];
-        let mut inner = [0.0; PART];
-        extremes_of_part(
-            [&self.margins, &self.a, &self.barred],
-            self.width,
-            from,
-            &mut top,
-            &mut low,
-            &mut inner,
-        );
+    /// What the best step of so many samples from one on promises, and whose it is; `usize::MAX` if all of them rest.
+    fn best_of_part(&self, from: usize, together: usize, enough: f64) -> (f64, usize) {
         let mut best = (0.0, usize::MAX);
-        for b in from..(from + PART).min(self.size) {
-            let j = b - from;
-            let own = self.margins[self.classes[b] * self.width + b];
-            let share = self.costs[b] * (top[j] - own) + inner[j];
-            let promise = promised(top[j] - low[j], self.diagonal[b]);
-            if share > enough && promise > best.0 {
-                best = (promise, b);
+        for from in (from..from + together).step_by(LANES) {
+            let (mut top, mut low) = ([f64::NEG_INFINITY; LANES], [f64::INFINITY; LANES]);
+            let mut inner = [0.0; LANES];
+            extremes_of_part(
+                [&self.margins, &self.a, &self.barred],
+                self.width,
+                from,
+                &mut top,
+                &mut low,
+                &mut inner,
+            );
+            for b in from..(from + LANES).min(self.size) {
+                let j = b - from;
+                let own = self.margins[self.classes[b] * self.width + b];
+                let share = self.costs[b] * (top[j] - own) + inner[j];
+                let promise = promised(top[j] - low[j], self.diagonal[b]);
+                if share > enough && promise > best.0 {
+                    best = (promise, b);
+                }
             }
         }
         best
@@ -468,20 +489,20 @@ impl Block {
     }
 }
 
-/// The largest margin, the smallest of classes inside, and ⟨A_i, E_i⟩ for the samples `from..from + PART`.
+/// The largest margin, the smallest of classes inside, and ⟨A_i, E_i⟩ for the samples `from..from + LANES`.
 #[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
 fn extremes_of_part(
     [margins, a, barred]: [&[f64]; 3],
     width: usize,
     from: usize,
-    top: &mut [f64; PART],
-    low: &mut [f64; PART],
-    inner: &mut [f64; PART],
+    top: &mut [f64; LANES],
+    low: &mut [f64; LANES],
+    inner: &mut [f64; LANES],
 ) {
     for at in (from..margins.len()).step_by(width) {
-        let (e, a) = (&margins[at..at + PART], &a[at..at + PART]);
-        let barred = &barred[at..at + PART];
-        for j in 0..PART {
+        let (e, a) = (&margins[at..at + LANES], &a[at..at + LANES]);
+        let barred = &barred[at..at + LANES];
+        for j in 0..LANES {
             top[j] = if e[j] > top[j] { e[j] } else { top[j] };
             let inside = e[j] + barred[j];
             low[j] = if inside < low[j] { inside } else { low[j] };
