@@ -42,12 +42,18 @@ def is_named(X: Any) -> bool:
 
 
 def is_many(X: Any) -> bool:
-    """Several views: a dictionary, or a list of tables, matrices or lists of strings."""
+    """Several views: a dictionary, or a list of tables and matrices (and lists of strings, if not of them alone)."""
     if is_named(X):
         return True
     if not isinstance(X, (list, tuple)) or len(X) == 0:
         return False
-    return all(is_table(x) or sparse.issparse(x) or getattr(x, "ndim", 0) == 2 or is_strings(x) for x in X)
+    tables = [is_table(x) or sparse.issparse(x) or getattr(x, "ndim", 0) == 2 for x in X]
+    return any(tables) and all(table or is_strings(x) for table, x in zip(tables, X))
+
+
+def dimensions(X: Any) -> int:
+    """Number of axes."""
+    return X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim
 
 
 def count(data: Any) -> int:
@@ -210,11 +216,11 @@ def read_matrices(estimator, X: Any, reset: bool, training: int | None, names: l
     """Given matrices: one, a list or dictionary of them, or a stack. `training` counts the training samples once known."""
     empty = _native.Views([])
     is_training = training is None
-    if is_named(X) or (isinstance(X, (list, tuple)) and len(X) > 0 and all(np.ndim(x) == 2 for x in X)):
+    if is_named(X) or (isinstance(X, (list, tuple)) and len(X) > 0 and all(dimensions(x) == 2 for x in X)):
         named = dict(X) if is_named(X) else {f"kernel_{m}": x for m, x in enumerate(X)}
         matrices = [check_array(x, dtype=_NUMBERS, input_name=f"kernel matrix '{name}'") for name, x in named.items()]
         return Samples(empty.with_matrices([str(name) for name in named], matrices, is_training), {})
-    if sparse.issparse(X) or np.ndim(X) != 3:
+    if sparse.issparse(X) or dimensions(X) != 3:
         X = validate_data(estimator, X, reset=reset, dtype=_NUMBERS)
         if is_training and X.shape[0] != X.shape[1]:
             raise ValueError(
