@@ -16,8 +16,9 @@ from importlib.metadata import version as _version
 
 from . import _native, kernels, plotting
 from ._base import DataWarning
-from ._estimators import MKLClassifier, MKLOneClass, MKLRegressor, load
+from ._estimators import MKLClassifier, MKLOneClass, MKLRegressor
 from ._gram import alignment, gram
+from ._load import load
 from ._path import Path
 from ._progress import Progress
 from .plotting import plot_alignment, plot_convergence, plot_path, plot_weights

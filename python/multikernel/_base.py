@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _data, _html, _native, plotting
 from ._path import Path as RegularisationPath
+from ._prepare import Prepared, called, checked_weights, first, number
 from ._progress import Listener, threads
 from .kernels import Kernel, Plan
 
@@ -32,6 +33,7 @@ class BaseMKL(BaseEstimator):
     """Common part of the estimators."""
 
     _task: str
+    kernels: Any
 
     # ---- parameters -------------------------------------------------------------------------------------------------
 
@@ -109,7 +111,7 @@ class BaseMKL(BaseEstimator):
     def _seed(self) -> int:
         if self.random_state is None:
             return 0
-        if isinstance(self.random_state, Integral) and self.random_state >= 0:
+        if isinstance(self.random_state, Integral) and int(self.random_state) >= 0:
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
@@ -132,10 +134,10 @@ class BaseMKL(BaseEstimator):
         return {
             **words,
             "norm_matrix": matrix,
-            "c": _number("C", self.C),
+            "c": number("C", self.C),
             "loss": self.loss,
             "multiclass": self._multiclass_word(),
-            "tol": _number("tol", self.tol),
+            "tol": number("tol", self.tol),
             "max_iter": None if self.max_iter is None else int(self.max_iter),
             "seed": self._seed(),
             "threads": threads(self.n_jobs),
@@ -154,7 +156,7 @@ class BaseMKL(BaseEstimator):
             return _data.read_matrices(self, X, False, self._n_training, self.kernel_names_)
         return _data.read_features(self, X, self.views, reset)
 
-    def _prepare(self, X: Any, y: Any, sample_weight, listener: Listener, keep: bool) -> _Prepared:
+    def _prepare(self, X: Any, y: Any, sample_weight, listener: Listener, keep: bool) -> Prepared:
         """Everything before training: views, functions' matrices, copies merged, kernels computed."""
         plan = Plan(self.kernels)
         options = self._options()
@@ -163,22 +165,22 @@ class BaseMKL(BaseEstimator):
         if n < 2:
             raise ValueError(f"X: there is {n} sample; give at least two")
         targets = self._targets(y, keep)
-        weights = _weights(sample_weight, n)
+        weights = checked_weights(sample_weight, n)
         native = samples.native
         if plan.functions:
             matrices = []
             for function in plan.functions:
                 seen = samples.seen_by(function)
-                matrices.append(_called(function, seen, seen, (n, n)))
+                matrices.append(called(function, seen, seen, (n, n)))
             native = native.with_matrices([f.name for f in plan.functions], matrices, True)
-        prepared = _Prepared(plan, options, samples, native, targets, weights)
+        prepared = Prepared(plan, options, samples, native, targets, weights)
         prepared.merge()
         prepared.kernels = _native.Kernels(
             prepared.native, plan.specs, plan.indefinite, options["seed"], options["threads"], listener.hook()
         )
         return prepared
 
-    def _train(self, prepared: _Prepared, listener: Listener, **changes: Any):
+    def _train(self, prepared: Prepared, listener: Listener, **changes: Any):
         """Model, result object, notes and history."""
         options = {**prepared.options, **changes}
         options["class_weight"] = self._class_weight(prepared.all_targets, prepared.merged)
@@ -213,7 +215,7 @@ class BaseMKL(BaseEstimator):
             )
         return self
 
-    def _after_fit(self, prepared: _Prepared, listener: Listener) -> None:
+    def _after_fit(self, prepared: Prepared, listener: Listener) -> None:
         """For what a subclass does besides."""
 
     def _adopt(self, model: _native.Model, result: dict, history: dict, rows: np.ndarray | None) -> None:
@@ -276,9 +278,9 @@ class BaseMKL(BaseEstimator):
         for function, reference in zip(self._functions, getattr(self, "_reference", [])):
             if function.name in needed:
                 seen = samples.seen_by(function)
-                shape = (len(native), _data.count(_first(reference)))
+                shape = (len(native), _data.count(first(reference)))
                 names.append(function.name)
-                matrices.append(_called(function, seen, reference, shape))
+                matrices.append(called(function, seen, reference, shape))
         if names:
             native = native.with_matrices(names, matrices, False)
         with Listener(self.verbose, None) as listener:
@@ -373,7 +375,7 @@ class BaseMKL(BaseEstimator):
             names = prepared.kernels.names
             for one_norm in listed(norm, self.norm):
                 for one_c in listed(C, self.C):
-                    _, result, _, _ = self._train(prepared, listener, norm=str(one_norm), c=_number("C", one_c))
+                    _, result, _, _ = self._train(prepared, listener, norm=str(one_norm), c=number("C", one_c))
                     points.append((str(one_norm), float(one_c), result))
         return RegularisationPath._of(names, points)
 
@@ -431,99 +433,3 @@ class BaseMKL(BaseEstimator):
         if "text/html" in bundle:
             bundle["text/html"] += _html.weights(self)
         return bundle
-
-
-class _Prepared:
-    """Samples, targets and kernels, ready for training."""
-
-    kernels: _native.Kernels
-
-    def __init__(self, plan, options, samples, native, targets, weights):
-        self.plan = plan
-        self.options = options
-        self.samples = samples
-        self.native = native
-        self.n = len(native)
-        self.all_targets = self.targets = targets
-        self.weights = weights
-        #: Rows that are trained on; none: all.
-        self.rows: np.ndarray | None = None
-        self.merged = False
-
-    def merge(self) -> None:
-        """Leaves out samples of weight 0, and writes copies once where they are many."""
-        if self.targets is not None and _length(self.targets) != self.n:
-            return  # said by the library
-        found = _native.merge_copies(self.native, self.targets, self.weights)
-        if found is None:
-            return
-        rows, weights = found
-        rows = rows.astype(np.intp)
-        self.merged = True
-        self.native = self.native.part(rows.tolist(), rows.tolist())
-        self.weights = weights
-        if isinstance(self.targets, tuple):
-            self.targets = (self.targets[0], np.ascontiguousarray(self.targets[1][rows]))
-        elif self.targets is not None:
-            self.targets = np.ascontiguousarray(self.targets[rows])
-        self.rows = rows
-
-    def by_place(self) -> bool:
-        """Given matrices: new samples come with a column for every sample, also those left out."""
-        return self.plan.given or bool(self.plan.functions)
-
-    def training_rows(self) -> tuple[list[int], int] | None:
-        if self.rows is None or not self.by_place():
-            return None
-        return self.rows.tolist(), self.n
-
-    def notes(self) -> list[str]:
-        if self.rows is None:
-            return []
-        return [
-            f"trained on {len(self.rows)} of {self.n} samples: those of weight 0 are left out, and copies are one sample with "
-            "their weights added up"
-        ]
-
-
-def _length(targets) -> int:
-    return len(targets[1]) if isinstance(targets, tuple) else len(targets)
-
-
-def _first(data: Any) -> Any:
-    return next(iter(data.values())) if isinstance(data, Mapping) else data
-
-
-def _called(function, rows: Any, columns: Any, shape: tuple[int, int]) -> np.ndarray:
-    """The matrix of a user's function, checked."""
-    values = np.asarray(function.call(rows, columns))
-    if values.shape != shape:
-        raise ValueError(
-            f"kernel '{function.name}': the function returned the shape {values.shape} for {shape[0]} and {shape[1]} samples; "
-            f"it must return {shape}"
-        )
-    if values.dtype.kind not in "fiub":
-        raise TypeError(f"kernel '{function.name}': the function returned {values.dtype} values; it must return numbers")
-    return values.astype(np.float64, copy=False) if values.dtype != np.float32 else values
-
-
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, (bool, str)) or not np.isscalar(value):
-        raise TypeError(f"{name}: it is {value!r}; give a number")
-    return float(value)
-
-
-def _weights(sample_weight: Any, n: int) -> np.ndarray | None:
-    """Checked by shape here, by value in the library. One weight for all is one weight each."""
-    if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.ndim == 0:
-        return np.full(n, float(weights))
-    if weights.ndim != 1:
-        raise ValueError(f"sample_weight: Sample weights must be 1D array or scalar, the shape is {weights.shape}")
-    if len(weights) != n:
-        raise ValueError(f"sample_weight: there are {len(weights)} weights for {n} samples; give one for each sample")
-    if not weights.any():
-        raise ValueError("sample_weight: all weights are zero; give some sample a positive weight")
-    return np.ascontiguousarray(weights)

@@ -15,8 +15,8 @@ def fit(scores: np.ndarray, index: np.ndarray, weights: np.ndarray, n_classes: i
     """
     if n_classes == 2:
         one = index == 1
-        positive, negative = weights[one].sum(), weights[~one].sum()
-        target = np.where(one, (positive + 1) / (positive + 2), 1 / (negative + 2))
+        ones, others = weights[one].sum(), weights[~one].sum()
+        target = np.where(one, (ones + 1) / (ones + 2), 1 / (others + 2))
         scale = max(float(np.abs(scores).max()), 1e-12)
         unit = scores / scale
 
@@ -26,7 +26,7 @@ def fit(scores: np.ndarray, index: np.ndarray, weights: np.ndarray, n_classes: i
             slope = weights * (expit(z) - target)
             return value, np.array([slope @ unit, slope.sum()])
 
-        start = np.array([0.0, np.log((positive + 1) / (negative + 1))])
+        start = np.array([0.0, np.log((ones + 1) / (others + 1))])
         found = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-9})
         return {"kind": "sigmoid", "slope": float(found.x[0] / scale), "offset": float(found.x[1])}
     scale = max(float(np.abs(scores - scores.mean(axis=1, keepdims=True)).max()), 1e-12)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,19 +12,17 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_y, assert_all_finite, check_is_fitted, column_or_1d
 
-from . import _calibration, _data, _native
-from ._base import OWN_KEY, BaseMKL, _Prepared
-from ._progress import Listener, threads
-from .kernels import Kernel, Plan
+from . import _calibration, _native
+from ._base import BaseMKL
+from ._prepare import Prepared
+from ._progress import Listener
 
 _FOLDS = 5
 
 
 def _required(estimator, y: Any) -> None:
     if y is None:
-        raise ValueError(
-            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None"
-        )
+        raise ValueError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None")
 
 
 class MKLClassifier(ClassifierMixin, BaseMKL):
@@ -222,13 +218,14 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
             raise ValueError(f"class_weight: there is no class '{unknown[0]}'; the classes are {', '.join(names)}")
         return given
 
-    def _after_fit(self, prepared: _Prepared, listener: Listener) -> None:
+    def _after_fit(self, prepared: Prepared, listener: Listener) -> None:
         self._calibration = None
         if self.probability:
             self._calibration = self._calibrated(prepared, listener)
 
-    def _calibrated(self, prepared: _Prepared, listener: Listener) -> dict:
+    def _calibrated(self, prepared: Prepared, listener: Listener) -> dict:
         """Calibration by scores of samples that were held out."""
+        assert isinstance(prepared.targets, tuple)
         names, index = prepared.targets
         folds = min(_FOLDS, int(np.bincount(index).min()))
         if folds < 2:
@@ -355,9 +352,11 @@ support_, dual_coef_, intercept_, history_, notes_
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.preprocessing import scale
     >>> from multikernel import MKLRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = MKLRegressor(C=100, loss="squared").fit(X[:300], y[:300])
+    >>> X = scale(X)
+    >>> model = MKLRegressor(kernels=["linear", "rbf"], C=0.1, loss="squared").fit(X[:300], y[:300])
     >>> bool(model.score(X[300:], y[300:]) > 0.45)
     True
     """
@@ -557,125 +556,6 @@ support_, dual_coef_, intercept_, history_, notes_
         array of shape (n,)
         """
         return np.where(self.decision_function(X) >= 0, 1, -1)
-
-
-_ESTIMATORS = {cls._task: cls for cls in (MKLClassifier, MKLRegressor, MKLOneClass)}
-
-
-def load(path: str | Path):
-    """Reads a model file, written by `save` or by the program `multikernel`, as a fitted estimator.
-
-    Parameters
-    ----------
-    path : str or Path
-        The file.
-
-    Returns
-    -------
-    MKLClassifier, MKLRegressor or MKLOneClass
-        By what the model was trained for. `history_` is empty, since files keep none.
-
-    Examples
-    --------
-    >>> import os, tempfile
-    >>> import numpy as np
-    >>> import multikernel as mk
-    >>> X = np.random.default_rng(0).normal(size=(60, 3))
-    >>> model = mk.MKLClassifier().fit(X, X[:, 0] > 0)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     model.save(os.path.join(folder, "model.mk"))
-    ...     again = mk.load(os.path.join(folder, "model.mk"))
-    >>> bool((again.decision_function(X) == model.decision_function(X)).all())
-    True
-    """
-    model = _native.Model.load(Path(path))
-    told = json.loads(model.description())
-    result = told["training"] if isinstance(told["training"], dict) else {}
-    own = result.pop(OWN_KEY, None) or {}
-    estimator = _ESTIMATORS[told["task"]]()
-    known = estimator.get_params(deep=False)
-    params = {"C": told["C"], "norm": told["norm"], "solver": result.get("solver", "auto"), "loss": told["loss"]}
-    multiclass = result.get("multiclass")
-    if multiclass is not None:
-        params["multiclass"] = multiclass
-    params.update(own.get("params", {}))
-    estimator.set_params(**{name: value for name, value in params.items() if name in known})
-    given = [view for view in told["views"] if view["given"]]
-    if given:
-        estimator.kernels = "precomputed"
-    else:
-        estimator.kernels = [Kernel(**kernel["spec"]) for kernel in told["kernels"]]
-    estimator.views = own.get("views")
-    estimator._adopt(model, _whole_result(model, told, result), _no_history(), None)
-    estimator._functions = []
-    estimator._kernel_plan = Plan("precomputed" if given else None)
-    estimator._n_training = told["n_training"]
-    estimator.notes_ = []
-    _restore_features(estimator, told, own)
-    if told["task"] == "classify":
-        estimator.classes_ = _classes(told["classes"], own.get("classes_dtype"))
-        estimator._calibration = own.get("calibration")
-    if told["task"] == "one-class":
-        estimator.offset_ = 1.0
-    return estimator
-
-
-def _whole_result(model: _native.Model, told: dict, result: dict) -> dict:
-    """The result object of the file; what is missing there is taken from the model."""
-    weights = model.weights
-    kernels = [
-        {"name": k["name"], "group": k["group"], "weight": _one_or_many(weights[:, m]), "group_norm": float("nan")}
-        for m, k in enumerate(told["kernels"])
-    ]
-    usual = {
-        "status": "converged",
-        "solver": "auto",
-        "kernels": kernels,
-        "primal": float("nan"),
-        "dual": None,
-        "relative_gap": None,
-        "iterations": 0,
-        "n_samples": told["n_training"],
-        "warnings": [],
-        "seconds": {"train": 0.0},
-    }
-    return {**usual, **result}
-
-
-def _one_or_many(values: np.ndarray) -> Any:
-    return float(values[0]) if len(values) == 1 else values.tolist()
-
-
-def _no_history() -> dict[str, np.ndarray]:
-    whole = {name: np.zeros(0, dtype=np.uint64) for name in ("problem", "round", "steps")}
-    return {**whole, **{name: np.zeros(0) for name in ("seconds", "primal", "dual", "gap")}}
-
-
-def _restore_features(estimator, told: dict, own: dict) -> None:
-    """Names and number of features, so that new tables are checked as after `fit`."""
-    if "n_features_in" in own:
-        estimator.n_features_in_ = own["n_features_in"]
-    if "feature_names_in" in own:
-        estimator.feature_names_in_ = np.array(own["feature_names_in"], dtype=object)
-    views = told["views"]
-    if not own and not any(view["given"] for view in views):
-        estimator._file_views = views
-        if len(views) == 1 and views[0]["width"] is not None:
-            estimator.n_features_in_ = views[0]["width"]
-
-
-def _classes(names: list[str], kind: str | None) -> np.ndarray:
-    """The classes as they were before they were spelled."""
-    if kind == "b" or (kind is None and set(names) == {"false", "true"}):
-        return np.array([name == "true" for name in names])
-    if kind in ("U", "O", "S"):
-        return np.array(names, dtype=object if kind == "O" else str)
-    for dtype in ((int, float) if kind in (None, "i", "u") else (float,)):
-        try:
-            return np.array([dtype(name) for name in names])
-        except ValueError:
-            continue
-    return np.array(names)
 
 
 def _spelled(value: Any) -> str:

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from . import _data, _native
-from ._base import _called
+from ._prepare import called
 from ._progress import threads
 from .kernels import Plan
 
@@ -62,7 +62,7 @@ def gram(X, kernels=None, *, reference=None, views=None, return_names=False, ran
     n = len(base.native)
     trained = base.native
     if plan.functions:
-        squares = [_called(f, base.seen_by(f), base.seen_by(f), (n, n)) for f in plan.functions]
+        squares = [called(f, base.seen_by(f), base.seen_by(f), (n, n)) for f in plan.functions]
         trained = trained.with_matrices([f.name for f in plan.functions], squares, True)
     count = threads(n_jobs)
     fitted = _native.Kernels(trained, plan.specs, plan.indefinite, int(random_state), count, None)
@@ -71,7 +71,7 @@ def gram(X, kernels=None, *, reference=None, views=None, return_names=False, ran
         new = read(reader, X, False) if not plan.given else _data.read_matrices(reader, X, False, n, fitted.names)
         rows = new.native
         if plan.functions:
-            crosses = [_called(f, new.seen_by(f), base.seen_by(f), (len(rows), n)) for f in plan.functions]
+            crosses = [called(f, new.seen_by(f), base.seen_by(f), (len(rows), n)) for f in plan.functions]
             rows = rows.with_matrices([f.name for f in plan.functions], crosses, False)
     stack = np.moveaxis(fitted.matrices(rows, count), 0, 2)
     return (stack, fitted.names) if return_names else stack

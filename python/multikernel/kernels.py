@@ -194,9 +194,7 @@ def poly(degree=2, coef0=1.0, gamma=1.0, *, view=None, name=None, group=None, no
     view, name, group, normalize
         See the module.
     """
-    return Kernel(
-        "poly", degree=degree, coef0=coef0, gamma=gamma, view=view, name=name, group=group, normalize=normalize
-    )
+    return Kernel("poly", degree=degree, coef0=coef0, gamma=gamma, view=view, name=name, group=group, normalize=normalize)
 
 
 def rbf(width=None, gamma=None, *, view=None, name=None, group=None, normalize=None) -> Kernel:
@@ -263,9 +261,7 @@ def weighted_degree(degree=10, shift=0, *, view=None, name=None, group=None, nor
     view, name, group, normalize
         See the module.
     """
-    return Kernel(
-        "weighted-degree", degree=degree, shift=shift, view=view, name=name, group=group, normalize=normalize
-    )
+    return Kernel("weighted-degree", degree=degree, shift=shift, view=view, name=name, group=group, normalize=normalize)
 
 
 def precomputed(matrix=None, *, name=None, group=None, normalize=None) -> Kernel:
@@ -293,9 +289,7 @@ def distance(matrix=None, width=None, gamma=None, *, name=None, group=None, norm
     name, group, normalize
         See the module.
     """
-    return Kernel(
-        "distance", **{"from": matrix}, width=width, gamma=gamma, name=name, group=group, normalize=normalize
-    )
+    return Kernel("distance", **{"from": matrix}, width=width, gamma=gamma, name=name, group=group, normalize=normalize)
 
 
 def product(of, *, name=None, group=None, normalize=None) -> Kernel:

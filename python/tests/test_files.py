@@ -26,7 +26,10 @@ CASES = {
     ),
     "logistic": (["--loss", "logistic", "--norm", "elastic:0.5"], {"loss": "logistic", "norm": "elastic:0.5"}),
     "balanced": (["--class-weight", "balanced", "--bias", "off"], {"class_weight": "balanced", "bias": "off"}),
-    "obscure": (["--solver", "obscure", "--epochs", "5", "--seed", "3"], {"solver": "obscure", "max_iter": 5, "random_state": 3}),
+    "obscure": (
+        ["--solver", "obscure", "--epochs", "5", "--seed", "3"],
+        {"solver": "obscure", "max_iter": 5, "random_state": 3},
+    ),
     "ovr": (["--multiclass", "ovr"], {"multiclass": "ovr"}),
 }
 
@@ -113,9 +116,7 @@ def test_a_program_model_takes_tables_by_the_names_of_columns(program, tmp_path,
     assert sorted(set(model.kernel_groups_)) == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    "labels", [[0, 1], [-1.0, 1.0], [True, False], ["a", "b"], [3, 1]], ids=lambda labels: str(labels)
-)
+@pytest.mark.parametrize("labels", [[0, 1], [-1.0, 1.0], [True, False], ["a", "b"], [3, 1]], ids=lambda labels: str(labels))
 def test_classes_come_back_as_they_were(tmp_path, labels):
     X = np.random.default_rng(0).normal(size=(40, 2))
     y = np.array(labels)[(X[:, 0] > 0).astype(int)]

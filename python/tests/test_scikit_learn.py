@@ -168,7 +168,10 @@ def test_results_do_not_depend_on_threads(cancer):
 
 def test_random_state_is_the_seed(cancer):
     X, y = cancer
-    fit = lambda seed: mk.MKLClassifier(solver="obscure", random_state=seed, max_iter=3).fit(X[:200], y[:200]).dual_coef_
+
+    def fit(seed):
+        return mk.MKLClassifier(solver="obscure", random_state=seed, max_iter=3).fit(X[:200], y[:200]).dual_coef_
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         np.testing.assert_array_equal(fit(None), fit(0))

@@ -213,9 +213,9 @@ def test_a_panic_is_a_runtime_error():
 
 def test_what_deserves_a_look_is_a_warning():
     X = np.random.default_rng(0).normal(size=(50, 3))
-    X[7] = 0
-    with pytest.warns(mk.DataWarning):
-        mk.MKLClassifier(kernels="linear:normalize=spherical").fit(X, X[:, 0] > 0)
+    views = {"a": X, "constant": np.ones((50, 2))}
+    with pytest.warns(mk.DataWarning, match="does not vary over the samples"):
+        mk.MKLClassifier(kernels=["linear:normalize=multiplicative"]).fit(views, X[:, 0] > 0)
 
 
 def test_a_path_is_the_fits_it_stands_for(cancer):
