@@ -1,7 +1,7 @@
 """Multiple kernel learning with scikit-learn's interface.
 
-Several kernels, one convex problem: estimators that learn a weight for every kernel together with the predictor, and say how far
-they are from the optimum.
+Several kernels, one convex problem: estimators that learn a weight for every kernel together with the predictor, and say how
+far they are from the optimum.
 
 >>> import multikernel as mk
 >>> from sklearn.datasets import load_iris

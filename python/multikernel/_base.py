@@ -377,7 +377,17 @@ class BaseMKL(BaseEstimator):
                 for one_c in listed(C, self.C):
                     _, result, _, _ = self._train(prepared, listener, norm=str(one_norm), c=number("C", one_c))
                     points.append((str(one_norm), float(one_c), result))
-        return RegularisationPath._of(names, points)
+        path = RegularisationPath._of(names, points)
+        left = np.flatnonzero(~path.converged)
+        if len(left):
+            worst = left[np.argmax(path.duality_gap[left])]
+            warnings.warn(
+                f"not converged: {len(left)} of {len(path)} points, the worst (norm {path.norm[worst]}, C {path.C[worst]:g}) "
+                f"with a relative duality gap of {path.duality_gap[worst]:.1e}, tol is {self.tol:g}; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return path
 
     def plot_weights(self, ax=None, top: int | None = 30):
         """Draws the weights of the kernels as bars.

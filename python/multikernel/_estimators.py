@@ -188,8 +188,8 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
         classes, index = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(
-                f"y: there is {len(classes)} class ({', '.join(map(str, classes))}); to classify give samples of at least two classes, or "
-                "take MKLOneClass"
+                f"y: there is {len(classes)} class ({', '.join(map(str, classes))}); to classify give samples of at least two "
+                "classes, or take MKLOneClass"
             )
         if keep:
             self.classes_ = classes
@@ -345,8 +345,11 @@ class MKLRegressor(RegressorMixin, BaseMKL):
 
     Attributes
     ----------
-    kernel_weights_, kernel_names_, kernel_groups_, kernel_norms_, objective_, dual_objective_, duality_gap_, converged_, n_iter_, \
-support_, dual_coef_, intercept_, history_, notes_
+    kernel_weights_, kernel_names_, kernel_groups_, kernel_norms_
+        As for `MKLClassifier`.
+    objective_, dual_objective_, duality_gap_, converged_, n_iter_
+        As for `MKLClassifier`.
+    support_, dual_coef_, intercept_, history_, notes_
         As for `MKLClassifier`.
 
     Examples
@@ -445,8 +448,11 @@ class MKLOneClass(OutlierMixin, BaseMKL):
     ----------
     offset_ : float
         1, the score from which a sample counts as like those of training.
-    kernel_weights_, kernel_names_, kernel_groups_, kernel_norms_, objective_, dual_objective_, duality_gap_, converged_, n_iter_, \
-support_, dual_coef_, intercept_, history_, notes_
+    kernel_weights_, kernel_names_, kernel_groups_, kernel_norms_
+        As for `MKLClassifier`.
+    objective_, dual_objective_, duality_gap_, converged_, n_iter_
+        As for `MKLClassifier`.
+    support_, dual_coef_, intercept_, history_, notes_
         As for `MKLClassifier`.
 
     Examples

@@ -95,7 +95,7 @@ def plot_convergence(estimator, ax=None):
 
 
 def plot_path(path, ax=None):
-    """Draws kernel weights against C, or against the norm where only that changes.
+    """Draws kernel weights against C, or their shares against the norm where only that changes.
 
     Parameters
     ----------
@@ -118,7 +118,10 @@ def plot_path(path, ax=None):
             f"path: it has {len(norms)} norms and {len(np.unique(path.C))} values of C; one picture shows one of them changing"
         )
     ax = _axes(ax)
-    largest = np.argsort(-weights.max(axis=0), kind="stable")
+    shares = weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300)
+    largest = np.argsort(-shares.max(axis=0), kind="stable")
+    # Weights of different norms have different sizes.
+    weights = weights if several else shares
     places = path.C if several else np.arange(len(path))
     order = np.argsort(places, kind="stable")
     for rank, m in enumerate(largest):
@@ -133,7 +136,7 @@ def plot_path(path, ax=None):
         ax.set_xticks(places, path.norm)
         ax.set_xlabel("norm")
         ax.set_title(f"C = {path.C[0]:g}", fontsize=9)
-    ax.set_ylabel("weight")
+    ax.set_ylabel("weight" if several else "share of all weights")
     ax.set_ylim(bottom=0)
     ax.legend(fontsize=7, frameon=False)
     ax.spines[["top", "right"]].set_visible(False)

@@ -230,6 +230,8 @@ def test_a_path_is_the_fits_it_stands_for(cancer):
     by_class = mk.MKLClassifier(multiclass="ovr").path(X[:90], np.arange(90) % 3, C=[1, 2])
     assert by_class.kernel_weights.shape == (2, 3, 6)
     assert len(mk.MKLOneClass().path(X, C=[0.01, 0.1])) == 2
+    with pytest.warns(ConvergenceWarning, match="1 of 1 points"):
+        mk.MKLClassifier(max_iter=1, tol=1e-7).path(X, y)
 
 
 def test_alignment(cancer):
