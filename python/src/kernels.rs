@@ -18,6 +18,7 @@ use numpy::ndarray::{Array2, Array3};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray1};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 /// The kernels of a SPEC string, each as JSON.
 #[pyfunction]
@@ -47,6 +48,8 @@ pub(crate) struct Kernels {
     set: KernelSet,
     /// What was chosen on the way here, in sentences.
     notes: Vec<String>,
+    /// Seconds that it took.
+    seconds: f64,
 }
 
 #[pymethods]
@@ -79,9 +82,14 @@ impl Kernels {
         };
         let views = &views.inner;
         job::run(py, threads, listener.as_ref(), |reporter| {
+            let begin = Instant::now();
             let (specs, notes) = choose(&specs, &[], views)?;
             let set = KernelSet::new(&specs, views, &options, reporter)?;
-            Ok(Kernels { set, notes })
+            Ok(Kernels {
+                set,
+                notes,
+                seconds: begin.elapsed().as_secs_f64(),
+            })
         })
     }
 
@@ -219,7 +227,7 @@ impl Kernels {
         if let Some((rows, n)) = training_rows {
             guarded(|| fitted.model.trained_on(&rows, n))?;
         }
-        let mut training = Training::new(&fitted, seed)?;
+        let mut training = Training::new(&fitted, seed, self.seconds)?;
         training.add_notes(&self.notes);
         Ok((Model::from(fitted.model), training))
     }

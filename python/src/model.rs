@@ -211,9 +211,12 @@ pub(crate) struct Training {
 }
 
 impl Training {
-    pub(crate) fn new(fitted: &Fitted, seed: u64) -> PyResult<Self> {
+    /// `kernels` are the seconds that computing the kernels took.
+    pub(crate) fn new(fitted: &Fitted, seed: u64, kernels: f64) -> PyResult<Self> {
         let mut result = ResultObject::new(fitted);
         result.seed = seed;
+        result.seconds.kernels = kernels;
+        result.seconds.total += kernels;
         let looks = || {
             let problems = fitted.problems.iter().enumerate();
             problems.flat_map(|(k, p)| p.history.iter().enumerate().map(move |(r, l)| (k, r, l)))
