@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import time
@@ -106,9 +107,15 @@ class Listener:
             self.bar.clear()
 
 
+@functools.cache
+def _processors() -> int:
+    # Asking the system takes as long as checking X.
+    return joblib.cpu_count()
+
+
 def threads(n_jobs: int | None) -> int:
     """Threads to use: all processors by default, or what a parallel caller (joblib) leaves to each of its workers."""
-    processors = joblib.cpu_count()
+    processors = _processors()
     if n_jobs is None:
         try:
             share = int(os.environ.get("OMP_NUM_THREADS", ""))
