@@ -173,23 +173,9 @@ impl GivenReader<'_, '_> {
     }
 
     fn symmetric(&mut self, name: &str, place: &str, matrix: Pairwise) -> Result<Pairwise> {
-        let Some(found) = matrix.check_symmetric(place, self.files.observer)? else {
-            return Ok(matrix);
-        };
-        // A mapped file is not ours to change and too large to copy: its rows are used as they stand, and the
-        // difference to the average is at most half of the tolerance.
-        let done = match matrix.is_mapped() {
-            true => "its rows are used as they are stored",
-            false => "it was replaced by the average with its transpose",
-        };
-        self.notes.push(format!(
-            "matrix '{name}' is slightly asymmetric (by {:e} at row {}, column {}; largest entry {:e}): {done}",
-            found.difference,
-            found.row + 1,
-            found.col + 1,
-            found.largest
-        ));
-        Ok(matrix.symmetrised())
+        let (matrix, note) = matrix.into_symmetric(name, place, self.files.observer)?;
+        self.notes.extend(note);
+        Ok(matrix)
     }
 
     /// Which axis counts kernels.

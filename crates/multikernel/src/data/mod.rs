@@ -5,6 +5,7 @@
 //! data, [`ArrayWriter`] writes arrays that [`load`] and NumPy read.
 
 mod contents;
+mod copies;
 mod csv;
 mod digits;
 mod fasta;
@@ -32,6 +33,7 @@ mod views;
 mod write;
 
 pub use contents::holds_given_matrices;
+pub use copies::{Merged, merge_copies};
 pub use digits::digits;
 pub use labels::{LabelKind, Labels, Targets, Task, infer_task};
 pub use load::{Dataset, LoadOptions, Purpose, load, load_from, load_numbers};

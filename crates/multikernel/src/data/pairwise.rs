@@ -266,6 +266,33 @@ impl Pairwise {
         out
     }
 
+    /// A square matrix that is symmetric: this one, or its average with its transpose where they differ a little, which a
+    /// sentence then says. More than a little is an error, and so are values that are not finite.
+    pub fn into_symmetric(
+        self,
+        name: &str,
+        place: &str,
+        observer: &dyn Observer,
+    ) -> Result<(Self, Option<String>)> {
+        let Some(found) = self.check_symmetric(place, observer)? else {
+            return Ok((self, None));
+        };
+        // A mapped file is not ours to change and too large to copy: its rows are used as they stand, and the
+        // difference to the average is at most half of the tolerance.
+        let done = match self.is_mapped() {
+            true => "its rows are used as they are stored",
+            false => "it was replaced by the average with its transpose",
+        };
+        let note = format!(
+            "matrix '{name}' is slightly asymmetric (by {:e} at row {}, column {}; largest entry {:e}): {done}",
+            found.difference,
+            found.row + 1,
+            found.col + 1,
+            found.largest
+        );
+        Ok((self.symmetrised(), Some(note)))
+    }
+
     /// Replaces a square matrix in memory by its average with its transpose; a mapped one stays as it is.
     pub(super) fn symmetrised(self) -> Self {
         let n = self.rows;

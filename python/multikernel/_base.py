@@ -1,0 +1,445 @@
+"""What all estimators share: from X and targets to a trained model, and from a model to scores."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Mapping
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from . import _data, _html, _native, plotting
+from ._path import Path as RegularisationPath
+from ._prepare import Prepared, called, checked_weights, first, number
+from ._progress import Listener, threads
+from .kernels import Kernel, Plan
+
+#: Key of what only this package knows, in the JSON that a model file keeps.
+OWN_KEY = "python"
+
+
+class DataWarning(UserWarning):
+    """Something in the data or kernels that deserves a look."""
+
+
+class BaseMKL(BaseEstimator):
+    """Common part of the estimators."""
+
+    _task: str
+    kernels: Any
+
+    # ---- parameters -------------------------------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of this estimator, and of the descriptions among its kernels.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Also ``kernels__width`` …, and ``kernels__0``, ``kernels__0__width`` … where `kernels` is a list.
+
+        Returns
+        -------
+        dict
+            Names and values.
+        """
+        params = super().get_params(deep=deep)
+        if deep and isinstance(self.kernels, (list, tuple)):
+            for place, kernel in enumerate(self.kernels):
+                params[f"kernels__{place}"] = kernel
+                if isinstance(kernel, Kernel):
+                    for name, value in kernel.get_params().items():
+                        params[f"kernels__{place}__{name}"] = value
+        return params
+
+    def set_params(self, **params: Any):
+        """Changes parameters; see `get_params` for the names.
+
+        Parameters
+        ----------
+        **params
+            Names and values.
+
+        Returns
+        -------
+        object
+            This estimator.
+        """
+        if "kernels" in params:
+            super().set_params(kernels=params.pop("kernels"))
+        if isinstance(self.kernels, (list, tuple)):
+            inner = {name: value for name, value in params.items() if name.startswith("kernels__")}
+            every = list(self.kernels)
+            # Whole kernels before their fields.
+            for name in sorted(inner, key=lambda name: name.count("__")):
+                _, place, *field = name.split("__", 2)
+                if not place.isdigit() or int(place) >= len(every) or (field and not isinstance(every[int(place)], Kernel)):
+                    raise ValueError(f"there is no parameter '{name}'; get_params() lists them")
+                if field:
+                    every[int(place)].set_params(**{field[0]: params.pop(name)})
+                else:
+                    every[int(place)] = params.pop(name)
+            if inner:
+                self.kernels = every
+        return super().set_params(**params)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        given = self._looks_at_matrices()
+        tags.input_tags.pairwise = given
+        tags.input_tags.sparse = not given
+        return tags
+
+    def _looks_at_matrices(self) -> bool:
+        try:
+            return Plan(self.kernels).given
+        except (TypeError, ValueError):
+            return False  # said when it is fitted
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    # ---- training ---------------------------------------------------------------------------------------------------
+
+    def _seed(self) -> int:
+        if self.random_state is None:
+            return 0
+        if isinstance(self.random_state, Integral) and int(self.random_state) >= 0:
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _options(self) -> dict[str, Any]:
+        """Arguments of the library's training."""
+        norm, matrix = self.norm, None
+        if isinstance(norm, np.ndarray):
+            norm, matrix = "lp:2", np.asarray(norm, dtype=np.float64)
+            if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+                raise ValueError(f"norm: the array has the shape {matrix.shape}; give a matrix (kernels, kernels)")
+        elif isinstance(norm, str) and norm.startswith("noniso:"):
+            norm, matrix = "lp:2", np.asarray(np.load(norm.partition(":")[2]), dtype=np.float64)
+        bias = {True: "on", False: "off"}.get(self.bias, self.bias) if isinstance(self.bias, bool) else self.bias
+        words = {"norm": norm, "solver": self.solver, "bias": bias}
+        for name, value in words.items():
+            if not isinstance(value, str):
+                raise TypeError(f"{name}: it is {value!r}; give a word, see the documentation of {type(self).__name__}")
+        if self.max_iter is not None and (not isinstance(self.max_iter, Integral) or self.max_iter < 1):
+            raise ValueError(f"max_iter: it is {self.max_iter!r}; give a whole number of at least 1, or None")
+        return {
+            **words,
+            "norm_matrix": matrix,
+            "c": number("C", self.C),
+            "loss": self.loss,
+            "multiclass": self._multiclass_word(),
+            "tol": number("tol", self.tol),
+            "max_iter": None if self.max_iter is None else int(self.max_iter),
+            "seed": self._seed(),
+            "threads": threads(self.n_jobs),
+        }
+
+    def _multiclass_word(self) -> str:
+        return "auto"
+
+    def _class_weight(self, targets, weights) -> str | dict[str, float] | None:
+        return None
+
+    def _read(self, X: Any, plan: Plan, reset: bool) -> _data.Samples:
+        if plan.given:
+            if reset:
+                return _data.read_matrices(self, X, True, None, None)
+            return _data.read_matrices(self, X, False, self._n_training, self.kernel_names_)
+        return _data.read_features(self, X, self.views, reset)
+
+    def _prepare(self, X: Any, y: Any, sample_weight, listener: Listener, keep: bool) -> Prepared:
+        """Everything before training: views, functions' matrices, copies merged, kernels computed."""
+        plan = Plan(self.kernels)
+        options = self._options()
+        samples = self._read(X, plan, reset=True)
+        n = len(samples.native)
+        if n < 2:
+            raise ValueError(f"X: there is {n} sample; give at least two")
+        targets = self._targets(y, keep)
+        weights = checked_weights(sample_weight, n)
+        native = samples.native
+        if plan.functions:
+            matrices = []
+            for function in plan.functions:
+                seen = samples.seen_by(function)
+                matrices.append(called(function, seen, seen, (n, n)))
+            native = native.with_matrices([f.name for f in plan.functions], matrices, True)
+        prepared = Prepared(plan, options, samples, native, targets, weights)
+        prepared.merge()
+        prepared.kernels = _native.Kernels(
+            prepared.native, plan.specs, plan.indefinite, options["seed"], options["threads"], listener.hook()
+        )
+        return prepared
+
+    def _train(self, prepared: Prepared, listener: Listener, **changes: Any):
+        """Model, result object, notes and history."""
+        options = {**prepared.options, **changes}
+        options["class_weight"] = self._class_weight(prepared.all_targets, prepared.merged)
+        model, training = prepared.kernels.fit(
+            prepared.targets,
+            sample_weight=prepared.weights,
+            training_rows=prepared.training_rows(),
+            listener=listener.hook(),
+            **options,
+        )
+        return model, json.loads(training["result"]), training["notes"], training["history"]
+
+    def _fit(self, X: Any, y: Any, sample_weight):
+        with Listener(self.verbose, self.callback) as listener:
+            prepared = self._prepare(X, y, sample_weight, listener, keep=True)
+            model, result, notes, history = self._train(prepared, listener)
+            self._adopt(model, result, history, None if prepared.by_place() else prepared.rows)
+            self.notes_ = prepared.native.notes + prepared.notes() + notes
+            self._file_views = None
+            self._functions = prepared.plan.functions
+            self._kernel_plan = prepared.plan
+            self._n_training = prepared.n
+            if self._functions:
+                kept = model.columns.astype(np.intp)
+                self._reference = [_data.take(prepared.samples.seen_by(f), kept) for f in self._functions]
+            self._after_fit(prepared, listener)
+        self._warn(result)
+        if self.verbose:
+            print(
+                f"{type(self).__name__}: {result['status']} after {self.n_iter_} rounds, relative gap {self.duality_gap_:.1e}, "
+                f"{len(self.support_)} of {result['n_samples']} samples have coefficients, {result['seconds']['train']:.2f} s"
+            )
+        return self
+
+    def _after_fit(self, prepared: Prepared, listener: Listener) -> None:
+        """For what a subclass does besides."""
+
+    def _adopt(self, model: _native.Model, result: dict, history: dict, rows: np.ndarray | None) -> None:
+        """Fitted attributes."""
+        self._model = model
+        self._result = result
+        kernels = result["kernels"]
+        self.kernel_names_ = [kernel["name"] for kernel in kernels]
+        self.kernel_groups_ = [kernel["group"] for kernel in kernels]
+        # One row for each kernel, or one number.
+        self.kernel_weights_ = np.array([kernel["weight"] for kernel in kernels], dtype=float).T
+        self.kernel_norms_ = np.array([kernel["group_norm"] for kernel in kernels], dtype=float).T
+        self.objective_ = result["primal"]
+        self.dual_objective_ = -np.inf if result["dual"] is None else result["dual"]
+        self.duality_gap_ = np.inf if result["relative_gap"] is None else result["relative_gap"]
+        self.converged_ = result["status"] == "converged"
+        self.n_iter_ = result["iterations"]
+        self.history_ = history
+        columns = model.columns.astype(np.intp)
+        columns = columns if rows is None else rows[columns]
+        coefficients = model.coefficients
+        having = np.flatnonzero((coefficients != 0).any(axis=1))
+        having = having[np.argsort(columns[having], kind="stable")]
+        self.support_ = columns[having]
+        self.dual_coef_ = np.ascontiguousarray(coefficients[having].T)
+        self.intercept_ = model.biases
+
+    def _warn(self, result: dict) -> None:
+        for sentence in result["warnings"]:
+            warnings.warn(sentence, DataWarning, stacklevel=4)
+        if result["status"] == "converged":
+            return
+        why = {
+            "max-iterations": "the rounds are done or no further progress was possible",
+            "time-limit": "the time was up",
+            "stopped": "the callback asked to stop",
+        }[result["status"]]
+        stochastic = result["solver"] in ("obscure", "pegasos")
+        remedy = (
+            "raise max_iter (epochs), or take solver='exact', which reaches tol"
+            if stochastic
+            else "raise max_iter or tol, scale the features, or lower C"
+        )
+        warnings.warn(
+            f"not converged: the relative duality gap is {self.duality_gap_:.1e} after {self.n_iter_} rounds, tol is "
+            f"{self.tol:g} ({why}); {remedy}",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+
+    # ---- prediction -------------------------------------------------------------------------------------------------
+
+    def _scores(self, X: Any) -> np.ndarray:
+        """(samples, scores)"""
+        check_is_fitted(self)
+        samples = self._read_new(X)
+        native = samples.native
+        needed = {view["name"] for view in json.loads(self._model.description())["views"]} if self._functions else set()
+        names, matrices = [], []
+        for function, reference in zip(self._functions, getattr(self, "_reference", [])):
+            if function.name in needed:
+                seen = samples.seen_by(function)
+                shape = (len(native), _data.count(first(reference)))
+                names.append(function.name)
+                matrices.append(called(function, seen, reference, shape))
+        if names:
+            native = native.with_matrices(names, matrices, False)
+        with Listener(self.verbose, None) as listener:
+            scores, _ = self._model.scores(native, threads(self.n_jobs), listener.hook())
+        return scores
+
+    def _read_new(self, X: Any) -> _data.Samples:
+        views = getattr(self, "_file_views", None)
+        if views is None or _data.is_many(X) or _data.is_strings(X):
+            return self._read(X, self._kernel_plan, reset=False)
+        return _data.read_as_in_file(X, views)
+
+    # ---- files ------------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Writes the model file that the program `multikernel` reads and writes, too.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, usually ``*.mk``. An older file of that name is replaced when the new one is complete.
+        """
+        check_is_fitted(self)
+        if self._functions:
+            raise ValueError(
+                f"kernel '{self._functions[0].name}' is a Python function, which a model file cannot hold; pickle the "
+                "estimator, or train on precomputed matrices"
+            )
+        self._model.set_training(json.dumps({**self._result, OWN_KEY: self._own()}))
+        self._model.save(Path(path))
+
+    def _own(self) -> dict[str, Any]:
+        """What the model does not say itself and is needed to load it as this estimator."""
+        params = {}
+        for name, value in super().get_params(deep=False).items():
+            if name in ("callback", "kernels", "views"):
+                continue
+            if isinstance(value, np.generic):
+                value = value.item()
+            if isinstance(value, (str, int, float, bool)) or value is None:
+                params[name] = value
+        cuts = None
+        if isinstance(self.views, Mapping) and hasattr(self, "n_features_in_"):
+            width = np.empty((0, self.n_features_in_))
+            names = getattr(self, "feature_names_in_", None)
+            if not any(callable(cut) for cut in self.views.values()):
+                cuts = {str(name): _data._columns(cut, width, names, name) for name, cut in self.views.items()}
+        own: dict[str, Any] = {"estimator": type(self).__name__, "params": params, "views": cuts}
+        if hasattr(self, "n_features_in_"):
+            own["n_features_in"] = int(self.n_features_in_)
+        if hasattr(self, "feature_names_in_"):
+            own["feature_names_in"] = [str(name) for name in self.feature_names_in_]
+        return own
+
+    # ---- looking ----------------------------------------------------------------------------------------------------
+
+    def path(self, X, y=None, *, C=None, norm=None, sample_weight=None) -> RegularisationPath:
+        """Trains for every combination of several C and norms on kernels that are computed once.
+
+        Parameters
+        ----------
+        X, y
+            As for `fit`.
+        C : sequence of float or None
+            Values of C; None: that of this estimator.
+        norm : sequence of str or None
+            Norms; None: that of this estimator.
+        sample_weight : array of shape (n_samples,) or None
+            As for `fit`.
+
+        Returns
+        -------
+        Path
+            Kernel weights, objectives and gaps of every combination; it can draw itself (``plot``).
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.preprocessing import scale
+        >>> from multikernel import MKLClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> path = MKLClassifier().path(scale(X), y, norm=["lp:1", "lp:2"])
+        >>> path.norm
+        ['lp:1', 'lp:2']
+        >>> path.kernel_weights.shape
+        (2, 6)
+        """
+        listed = lambda values, own: [own] if values is None else [values] if np.ndim(values) == 0 else list(values)  # noqa: E731
+        points = []
+        with Listener(self.verbose, self.callback) as listener:
+            prepared = self._prepare(X, y, sample_weight, listener, keep=False)
+            names = prepared.kernels.names
+            for one_norm in listed(norm, self.norm):
+                for one_c in listed(C, self.C):
+                    _, result, _, _ = self._train(prepared, listener, norm=str(one_norm), c=number("C", one_c))
+                    points.append((str(one_norm), float(one_c), result))
+        path = RegularisationPath._of(names, points)
+        left = np.flatnonzero(~path.converged)
+        if len(left):
+            worst = left[np.argmax(path.duality_gap[left])]
+            warnings.warn(
+                f"not converged: {len(left)} of {len(path)} points, the worst (norm {path.norm[worst]}, C {path.C[worst]:g}) "
+                f"with a relative duality gap of {path.duality_gap[worst]:.1e}, tol is {self.tol:g}; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return path
+
+    def plot_weights(self, ax=None, top: int | None = 30):
+        """Draws the weights of the kernels as bars.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None
+            Where; None: a new figure.
+        top : int or None, default=30
+            Only so many of the largest; None: all.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        return plotting.plot_weights(self, ax=ax, top=top)
+
+    def plot_convergence(self, ax=None):
+        """Draws the relative duality gap against time.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None
+            Where; None: a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        return plotting.plot_convergence(self, ax=ax)
+
+    def plot_path(self, X, y=None, *, C=None, norm=None, ax=None):
+        """Trains for several C or norms (see `path`) and draws the weights against them.
+
+        Parameters
+        ----------
+        X, y, C, norm
+            As for `path`.
+        ax : matplotlib axes or None
+            Where; None: a new figure.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        return plotting.plot_path(self.path(X, y, C=C, norm=norm), ax=ax)
+
+    def _repr_html_inner(self) -> str:
+        return super()._repr_html_inner() + _html.weights(self)
+
+    def _repr_mimebundle_(self, **kwargs):
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += _html.weights(self)
+        return bundle

@@ -1,0 +1,296 @@
+//! Kernels fitted to training samples: their matrices, their alignments, and training on them.
+
+use crate::errors::{guarded, to_json};
+use crate::job;
+use crate::machine::memory_to_use;
+use crate::model::{Model, Training};
+use crate::targets::GivenTargets;
+use crate::views::{Matrix, Views};
+use multikernel::data::Targets;
+use multikernel::gram::{Gram, KernelSet, Options};
+use multikernel::inspect::inspect_kernels;
+use multikernel::kernel::{KernelSpec, choose};
+use multikernel::mkl::{ClassWeight, Mkl};
+use multikernel::norm::NormSpec;
+use multikernel::observe::{Observer, Progress};
+use multikernel::{Error, Result};
+use numpy::ndarray::{Array2, Array3};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray1};
+use pyo3::prelude::*;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+/// The kernels of a SPEC string, each as JSON.
+#[pyfunction]
+pub(crate) fn parse_kernels(spec: &str) -> PyResult<Vec<String>> {
+    let specs = guarded(|| KernelSpec::parse(spec))?;
+    specs.iter().map(to_json).collect()
+}
+
+/// A kernel in JSON as a SPEC string.
+#[pyfunction]
+pub(crate) fn spec_text(json: &str) -> PyResult<String> {
+    guarded(|| Ok(from_json(json)?.to_string()))
+}
+
+fn from_json(json: &str) -> Result<KernelSpec> {
+    serde_json::from_str(json).map_err(|error| {
+        // The sentence is the library's; the position in the JSON means nothing to the user.
+        let text = error.to_string();
+        let end = text.rfind(" at line ").unwrap_or(text.len());
+        Error::input("kernels", text[..end].to_owned(), "")
+    })
+}
+
+/// Kernels fitted to training samples.
+#[pyclass(module = "multikernel._native", frozen)]
+pub(crate) struct Kernels {
+    set: KernelSet,
+    /// What was chosen on the way here, in sentences.
+    notes: Vec<String>,
+    /// Seconds that it took.
+    seconds: f64,
+}
+
+#[pymethods]
+impl Kernels {
+    /// Fits kernels (JSON; none: the default bank) to samples.
+    #[new]
+    #[pyo3(signature = (views, kernels, indefinite="error", seed=0, threads=1, listener=None))]
+    fn new(
+        py: Python<'_>,
+        views: &Views,
+        kernels: Vec<String>,
+        indefinite: &str,
+        seed: u64,
+        threads: usize,
+        listener: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let specs = guarded(|| {
+            kernels
+                .iter()
+                .map(|k| from_json(k))
+                .collect::<Result<Vec<_>>>()
+        })?;
+        let options = Options {
+            memory: memory_to_use(),
+            seed,
+            indefinite: match indefinite {
+                "error" => multikernel::gram::Indefinite::Error,
+                other => guarded(|| other.parse())?,
+            },
+        };
+        let views = &views.inner;
+        job::run(py, threads, listener.as_ref(), |reporter| {
+            let begin = Instant::now();
+            let (specs, notes) = choose(&specs, &[], views)?;
+            let set = KernelSet::new(&specs, views, &options, reporter)?;
+            Ok(Kernels {
+                set,
+                notes,
+                seconds: begin.elapsed().as_secs_f64(),
+            })
+        })
+    }
+
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.set.kernels().iter().map(|k| k.name.clone()).collect()
+    }
+
+    #[getter]
+    fn groups(&self) -> Vec<String> {
+        self.set.kernels().iter().map(|k| k.group.clone()).collect()
+    }
+
+    /// The fitted kernels, each as JSON.
+    #[getter]
+    fn specs(&self) -> PyResult<Vec<String>> {
+        let kernels = self.set.kernels().iter();
+        kernels.map(|k| to_json(&k.spec)).collect()
+    }
+
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.notes.iter().chain(self.set.notes()).cloned().collect()
+    }
+
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.set.warnings().to_vec()
+    }
+
+    /// All matrices, (kernels, rows, training samples): of the training samples, or of new ones.
+    #[pyo3(signature = (rows=None, threads=1, listener=None))]
+    fn matrices<'py>(
+        &self,
+        py: Python<'py>,
+        rows: Option<&Views>,
+        threads: usize,
+        listener: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyArray3<f32>>> {
+        let array = job::run(py, threads, listener.as_ref(), |reporter| {
+            let cross = rows.map(|views| self.set.cross(&views.inner)).transpose()?;
+            stacked(cross.as_ref().unwrap_or_else(|| self.set.gram()), reporter)
+        })?;
+        Ok(array.into_pyarray(py))
+    }
+
+    /// Centred alignment of every kernel with the targets (empty without), and of every pair of kernels.
+    #[pyo3(signature = (targets=None, threads=1, listener=None))]
+    #[allow(clippy::type_complexity, reason = "a tuple of two arrays for Python")]
+    fn alignments<'py>(
+        &self,
+        py: Python<'py>,
+        targets: Option<GivenTargets<'py>>,
+        threads: usize,
+        listener: Option<Py<PyAny>>,
+    ) -> PyResult<(Bound<'py, PyArray1<f64>>, Bound<'py, PyArray2<f32>>)> {
+        let targets = GivenTargets::targets(targets.as_ref());
+        let (own, pairs) = job::run(py, threads, listener.as_ref(), |reporter| {
+            check_count(&targets, self.set.gram().n_rows())?;
+            let report = inspect_kernels(self.set.gram(), self.set.kernels(), &targets, reporter)?;
+            let own: Vec<f64> = report
+                .kernels
+                .iter()
+                .filter_map(|k| k.target_alignment)
+                .collect();
+            let m = report.kernels.len();
+            let pairs = report.alignments.concat();
+            let pairs = Array2::from_shape_vec((m, m), pairs).map_err(shape)?;
+            Ok((own, pairs))
+        })?;
+        Ok((own.into_pyarray(py), pairs.into_pyarray(py)))
+    }
+
+    /// Trains on these kernels.
+    #[pyo3(signature = (targets, *, norm, c, solver, loss, multiclass, bias, class_weight, sample_weight, tol, max_iter,
+        seed, norm_matrix=None, training_rows=None, threads=1, listener=None))]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "each is an option of the estimators"
+    )]
+    fn fit<'py>(
+        &self,
+        py: Python<'py>,
+        targets: Option<GivenTargets<'py>>,
+        norm: &str,
+        c: f64,
+        solver: &str,
+        loss: Option<&str>,
+        multiclass: &str,
+        bias: &str,
+        class_weight: Option<GivenClassWeight>,
+        sample_weight: Option<PyReadonlyArray1<'py, f64>>,
+        tol: f64,
+        max_iter: Option<usize>,
+        seed: u64,
+        norm_matrix: Option<Matrix<'py>>,
+        training_rows: Option<(Vec<usize>, usize)>,
+        threads: usize,
+        listener: Option<Py<PyAny>>,
+    ) -> PyResult<(Model, Training)> {
+        let mut mkl = guarded(|| {
+            Ok(Mkl {
+                norm: norm.parse()?,
+                c,
+                solver: solver.parse()?,
+                loss: loss.map(str::parse).transpose()?,
+                multiclass: multiclass.parse()?,
+                bias: bias.parse()?,
+                tolerance: tol,
+                ..Mkl::default()
+            })
+        })?;
+        mkl.class_weight = match class_weight {
+            None => ClassWeight::None,
+            Some(GivenClassWeight::Word(word)) => guarded(|| word.parse())?,
+            Some(GivenClassWeight::Each(weights)) => ClassWeight::Given(weights),
+        };
+        mkl.sample_weight = sample_weight.map(|w| w.as_array().to_vec());
+        mkl.stochastic.seed = seed;
+        if let Some(max_iter) = max_iter {
+            match mkl.solver.is_stochastic() {
+                true => mkl.stochastic.epochs = max_iter,
+                false => mkl.max_rounds = max_iter,
+            }
+        }
+        if let Some(matrix) = norm_matrix {
+            mkl.norm = NormSpec::NonIsotropic("given".into());
+            mkl.matrix = matrix.doubles();
+        }
+        let targets = GivenTargets::targets(targets.as_ref());
+        let mut fitted = job::run(py, threads, listener.as_ref(), |reporter| {
+            check_count(&targets, self.set.gram().n_rows())?;
+            mkl.fit(&self.set, &targets, reporter)
+        })?;
+        if let Some((rows, n)) = training_rows {
+            guarded(|| fitted.model.trained_on(&rows, n))?;
+        }
+        let mut training = Training::new(&fitted, seed, self.seconds)?;
+        training.add_notes(&self.notes);
+        Ok((Model::from(fitted.model), training))
+    }
+}
+
+/// `balanced`, or a weight for each class named.
+#[derive(FromPyObject)]
+enum GivenClassWeight {
+    Word(String),
+    Each(BTreeMap<String, f64>),
+}
+
+/// All matrices of a Gram.
+fn stacked(gram: &Gram, observer: &dyn Observer) -> Result<Array3<f32>> {
+    let (m, rows, cols) = (gram.n_kernels(), gram.n_rows(), gram.n_cols());
+    let needed = (m as u64)
+        .saturating_mul(rows as u64)
+        .saturating_mul(cols as u64 * 4);
+    let available = memory_to_use();
+    if needed > available {
+        return Err(Error::Memory {
+            what: format!("{m} kernel matrices of {rows} rows and {cols} columns"),
+            needed,
+            available,
+            remedy: "take fewer kernels or samples".into(),
+        });
+    }
+    let mut values = Vec::with_capacity(m * rows * cols);
+    for k in 0..m {
+        let progress = Progress::Work {
+            stage: "computing kernels",
+            done: k as u64,
+            total: m as u64,
+        };
+        if observer.progress(&progress).is_break() {
+            return Err(Error::Stopped);
+        }
+        values.append(&mut gram.kernel(k).matrix());
+    }
+    Array3::from_shape_vec((m, rows, cols), values).map_err(shape)
+}
+
+fn shape(error: numpy::ndarray::ShapeError) -> Error {
+    Error::input(
+        "",
+        format!("the result does not fit its shape ({error})"),
+        "",
+    )
+}
+
+/// Targets and samples must be as many.
+fn check_count(targets: &Targets, n: usize) -> Result<()> {
+    let found = match targets {
+        Targets::None => return Ok(()),
+        Targets::Classes { index, .. } => index.len(),
+        Targets::Real(values) => values.len(),
+    };
+    if found == n {
+        return Ok(());
+    }
+    Err(Error::input(
+        "y",
+        format!("there are {found} targets for {n} samples"),
+        "give one for each sample, in the same order",
+    ))
+}

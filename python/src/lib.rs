@@ -1,0 +1,40 @@
+//! The native half of the Python package: NumPy arrays in, the library's work without the GIL, NumPy arrays out.
+//!
+//! `job` runs work while Python stays responsive, `views` and `targets` take data in, `kernels` and `model` wrap the
+//! library's nouns. What users call is in `multikernel/`, in Python.
+
+mod errors;
+mod job;
+mod kernels;
+mod machine;
+mod model;
+mod targets;
+mod views;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::kernels::{Kernels, parse_kernels, spec_text};
+    #[pymodule_export]
+    use super::model::Model;
+    #[pymodule_export]
+    use super::views::{Views, merge_copies};
+    #[pymodule_export]
+    use super::{panic_on_purpose, solvers};
+}
+
+/// Name, problem, paper and what it certifies of every solver, as JSON.
+#[pyfunction]
+fn solvers() -> PyResult<String> {
+    errors::to_json(&multikernel::mkl::SOLVERS)
+}
+
+/// Panics inside of a job: the tests see that it becomes a RuntimeError.
+#[pyfunction]
+fn panic_on_purpose(py: Python<'_>) -> PyResult<()> {
+    job::run(py, 1, None, |_| -> multikernel::Result<()> {
+        panic!("this panic was asked for")
+    })
+}

@@ -1,0 +1,251 @@
+//! A trained model, and how its training went.
+
+use crate::errors::{guarded, to_json};
+use crate::job;
+use crate::views::Views;
+use multikernel::certificate::relative_gap;
+use multikernel::data::ViewData;
+use multikernel::mkl::Fitted;
+use multikernel::observe::{Observer, Progress};
+use multikernel::result::ResultObject;
+use multikernel::{Error, Result};
+use numpy::ndarray::Array2;
+use numpy::{IntoPyArray, PyArray1, PyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use serde_json::json;
+use std::path::PathBuf;
+
+/// Samples that are predicted between two looks at signals.
+const BLOCK: usize = 1024;
+/// Samples are predicted in multiples of so many. Matrix products of a few rows round otherwise than those of many, and a
+/// sample's score must not depend on its company.
+const ROWS: usize = 64;
+
+/// A trained model.
+#[pyclass(module = "multikernel._native")]
+pub(crate) struct Model {
+    inner: multikernel::Model,
+}
+
+impl From<multikernel::Model> for Model {
+    fn from(inner: multikernel::Model) -> Self {
+        Model { inner }
+    }
+}
+
+#[pymethods]
+impl Model {
+    /// Reads a model file.
+    #[staticmethod]
+    fn load(path: PathBuf) -> PyResult<Self> {
+        Ok(guarded(|| multikernel::Model::load(path))?.into())
+    }
+
+    /// Writes the model file.
+    fn save(&self, path: PathBuf) -> PyResult<()> {
+        guarded(|| self.inner.save(path))
+    }
+
+    /// A model from the bytes of a model file.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        Ok(guarded(|| multikernel::Model::from_bytes(bytes))?.into())
+    }
+
+    /// The bytes of the model file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &guarded(|| self.inner.to_bytes())?))
+    }
+
+    fn __reduce__<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let make = py.get_type::<Model>().getattr("from_bytes")?;
+        Ok((make, (self.to_bytes(py)?,)))
+    }
+
+    /// What new samples score, (samples, scores), and what was changed to make them fit, in sentences.
+    #[pyo3(signature = (views, threads=1, listener=None))]
+    fn scores<'py>(
+        &self,
+        py: Python<'py>,
+        views: &Views,
+        threads: usize,
+        listener: Option<Py<PyAny>>,
+    ) -> PyResult<(Bound<'py, PyArray2<f64>>, Vec<String>)> {
+        let model = &self.inner;
+        let given = views.inner.clone();
+        let (scores, notes) = job::run(py, threads, listener.as_ref(), |reporter| {
+            let (views, notes) = model.arrange(given)?;
+            Ok((all_scores(model, &views, reporter)?, notes))
+        })?;
+        Ok((scores.into_pyarray(py), notes))
+    }
+
+    /// Keeps JSON with the model.
+    fn set_training(&mut self, json: &str) -> PyResult<()> {
+        let value = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        self.inner.set_training(value);
+        Ok(())
+    }
+
+    /// Everything about the model that is not an array, as JSON.
+    fn description(&self) -> PyResult<String> {
+        let model = &self.inner;
+        let kernels: Vec<serde_json::Value> = model
+            .kernels()
+            .iter()
+            .map(|k| json!({"name": k.name, "group": k.group, "spec": k.spec}))
+            .collect();
+        let needed: Vec<serde_json::Value> = model
+            .needed_views()
+            .iter()
+            .map(|&(name, given)| {
+                let view = model.samples().get(name);
+                let (kind, width) = match view.map(|v| &v.data) {
+                    Some(ViewData::Dense(x)) => ("dense", Some(x.cols())),
+                    Some(ViewData::Sparse(x)) => ("sparse", Some(x.cols())),
+                    Some(ViewData::Strings(_)) => ("strings", None),
+                    _ => ("matrix", None),
+                };
+                let columns = view.map(|v| v.columns.clone()).unwrap_or_default();
+                json!({"name": name, "given": given, "kind": kind, "width": width, "columns": columns})
+            })
+            .collect();
+        to_json(&json!({
+            "task": model.task(),
+            "scheme": model.scheme(),
+            "classes": model.classes(),
+            "loss": model.loss(),
+            "norm": model.norm(),
+            "C": model.c(),
+            "bias": model.has_bias(),
+            "n_training": model.n_training(),
+            "kernels": kernels,
+            "views": needed,
+            "training": model.training(),
+        }))
+    }
+
+    /// Rows of the training data that are kept.
+    #[getter]
+    fn columns<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<usize>> {
+        PyArray1::from_slice(py, self.inner.columns())
+    }
+
+    /// Coefficients of the samples kept, (samples, scores).
+    #[getter]
+    fn coefficients<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let values = self.inner.coefficients();
+        matrix(py, values, self.inner.n_scores())
+    }
+
+    /// One bias for each score.
+    #[getter]
+    fn biases<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
+        PyArray1::from_slice(py, self.inner.biases())
+    }
+
+    /// Weights of the kernels kept, (problems, kernels).
+    #[getter]
+    fn weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+        let all: Vec<f64> = (0..self.inner.n_problems())
+            .flat_map(|k| self.inner.weights(k))
+            .copied()
+            .collect();
+        matrix(py, &all, self.inner.kernels().len())
+    }
+}
+
+fn matrix<'py>(
+    py: Python<'py>,
+    values: &[f64],
+    columns: usize,
+) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    let rows = values.len() / columns.max(1);
+    let array = Array2::from_shape_vec((rows, columns), values.to_vec())
+        .map_err(|e| PyValueError::new_err(e.to_string()))?;
+    Ok(array.into_pyarray(py))
+}
+
+/// The scores of all samples, block after block, so that a signal is seen in between.
+fn all_scores(
+    model: &multikernel::Model,
+    views: &multikernel::data::Views,
+    observer: &dyn Observer,
+) -> Result<Array2<f64>> {
+    let n = views.len();
+    let mut values = Vec::new();
+    for from in (0..n).step_by(BLOCK) {
+        let progress = Progress::Work {
+            stage: "predicting",
+            done: from as u64,
+            total: n as u64,
+        };
+        if observer.progress(&progress).is_break() {
+            return Err(Error::Stopped);
+        }
+        let last = (from + BLOCK).min(n);
+        let padded = (last - from).next_multiple_of(ROWS);
+        let rows: Vec<usize> = (from..from + padded).map(|i| i.min(last - 1)).collect();
+        let scores = model.scores(&views.select(&rows)?)?;
+        let columns = scores.names.len();
+        values.extend(&scores.values[..(last - from) * columns]);
+    }
+    let columns = values.len() / n.max(1);
+    Array2::from_shape_vec((n, columns), values)
+        .map_err(|e| Error::input("", format!("scores do not fit their shape ({e})"), ""))
+}
+
+/// How a training went.
+#[derive(IntoPyObject)]
+pub(crate) struct Training {
+    /// The result object, as JSON.
+    result: String,
+    /// What was chosen automatically, in sentences.
+    notes: Vec<String>,
+    history: Py<PyDict>,
+}
+
+impl Training {
+    /// `kernels` are the seconds that computing the kernels took.
+    pub(crate) fn new(fitted: &Fitted, seed: u64, kernels: f64) -> PyResult<Self> {
+        let mut result = ResultObject::new(fitted);
+        result.seed = seed;
+        result.seconds.kernels = kernels;
+        result.seconds.total += kernels;
+        let looks = || {
+            let problems = fitted.problems.iter().enumerate();
+            problems.flat_map(|(k, p)| p.history.iter().enumerate().map(move |(r, l)| (k, r, l)))
+        };
+        let history = Python::attach(|py| -> PyResult<Py<PyDict>> {
+            let history = PyDict::new(py);
+            let numbers = |f: fn(&multikernel::dual::Look) -> f64| {
+                PyArray1::from_vec(py, looks().map(|(_, _, look)| f(look)).collect())
+            };
+            let problem: Vec<usize> = looks().map(|(problem, _, _)| problem).collect();
+            let round: Vec<usize> = looks().map(|(_, round, _)| round + 1).collect();
+            let steps: Vec<u64> = looks().map(|(_, _, look)| look.steps).collect();
+            history.set_item("problem", PyArray1::from_vec(py, problem))?;
+            history.set_item("round", PyArray1::from_vec(py, round))?;
+            history.set_item("seconds", numbers(|look| look.seconds))?;
+            history.set_item("primal", numbers(|look| look.primal))?;
+            history.set_item("dual", numbers(|look| look.dual))?;
+            history.set_item("gap", numbers(|look| relative_gap(look.primal, look.dual)))?;
+            history.set_item("steps", PyArray1::from_vec(py, steps))?;
+            Ok(history.unbind())
+        })?;
+        Ok(Training {
+            result: to_json(&result)?,
+            notes: fitted.notes.clone(),
+            history,
+        })
+    }
+
+    pub(crate) fn add_notes(&mut self, earlier: &[String]) {
+        self.notes.splice(0..0, earlier.iter().cloned());
+    }
+}
