@@ -26,6 +26,7 @@ mod rows;
 mod scores;
 mod steps;
 mod structured;
+mod theta;
 #[cfg(test)]
 mod tests;
 
@@ -43,10 +44,11 @@ use crate::observe::{Observer, Progress};
 use crate::random::Random;
 use crate::{Error, Result};
 use feasible::{Around, Point};
-use learner::{Follow, Learner};
+use learner::Learner;
 use scores::Scores;
 use std::time::{Duration, Instant};
 use steps::{Adaptive, Rule};
+use theta::Follow;
 
 /// Samples in a block, at least
 const LEAST_BLOCK: usize = 64;
