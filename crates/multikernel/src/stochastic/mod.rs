@@ -26,9 +26,9 @@ mod rows;
 mod scores;
 mod steps;
 mod structured;
-mod theta;
 #[cfg(test)]
 mod tests;
+mod theta;
 
 pub use bounds::Bounds;
 pub use chain::{ChainState, Chains, Neighbours};
@@ -47,8 +47,9 @@ use feasible::{Around, Point};
 use learner::Learner;
 use scores::Scores;
 use std::time::{Duration, Instant};
-use steps::{Adaptive, Rule};
-use theta::Follow;
+pub(crate) use steps::Adaptive;
+use steps::Rule;
+pub(crate) use theta::{Follow, Lengths, Theta};
 
 /// Samples in a block, at least
 const LEAST_BLOCK: usize = 64;

@@ -28,7 +28,8 @@ pub(crate) struct Adaptive {
     pub(crate) lambda: f64,
     pub(crate) q: f64,
     pub(crate) radius: f64,
-    t: u64,
+    /// Steps done.
+    pub(crate) t: u64,
     s: f64,
 }
 
@@ -43,7 +44,8 @@ impl Adaptive {
         }
     }
 
-    fn next(&mut self, length: f64, gradient: f64) -> Step {
+    /// The next step, at ‖θ‖_{2,q} = `length` with ‖z‖_{2,q} = `gradient`.
+    pub(crate) fn next(&mut self, length: f64, gradient: f64) -> Step {
         self.t += 1;
         let t = self.t as f64;
         let d = self.lambda * t + self.s;
