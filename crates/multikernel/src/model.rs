@@ -107,6 +107,8 @@ pub(crate) struct Trained<'a> {
     pub(crate) weights: &'a [f64],
     /// Sample after sample, one for each score.
     pub(crate) coefficients: &'a [f64],
+    /// Where every kernel has its own: kernel after kernel, each as `coefficients`.
+    pub(crate) separate: Option<&'a [f64]>,
     pub(crate) scaling: &'a Scaling,
 }
 
@@ -143,13 +145,21 @@ impl Model {
         let all = from.kernels.kernels();
         let kept = needed_kernels(all, from.weights);
         let n = from.kernels.gram().n_rows();
-        let mut columns: Vec<usize> = (0..n)
-            .filter(|&i| {
-                let row = &from.coefficients[i * outputs..(i + 1) * outputs];
-                row.iter().any(|&a| a != 0.0)
-            })
-            .collect();
-        if let Some(kernel) = needs_all_samples(all, &kept, from.coefficients, outputs)
+        let every = |i: usize| {
+            let lists = std::iter::once(from.coefficients);
+            let own = from.separate.map(|all| all.chunks(n * outputs));
+            let lists = lists.chain(own.into_iter().flatten());
+            lists.flat_map(move |list| &list[i * outputs..(i + 1) * outputs])
+        };
+        let mut columns: Vec<usize> = (0..n).filter(|&i| every(i).any(|&a| a != 0.0)).collect();
+        let centred = match from.separate {
+            Some(_) => kept
+                .iter()
+                .copied()
+                .find(|&m| all[m].spec.normalize == Normalize::Center),
+            None => needs_all_samples(all, &kept, from.coefficients, outputs),
+        };
+        if let Some(kernel) = centred
             && columns.len() < n
         {
             notes.push(format!(
@@ -195,6 +205,14 @@ impl Model {
             .views()
             .ids()
             .map(|ids| columns.iter().map(|&i| ids[i].clone()).collect());
+        let separate = from.separate.map(|list| {
+            let rows = kept
+                .iter()
+                .flat_map(|&m| columns.iter().map(move |&i| (m * n + i) * outputs));
+            rows.flat_map(|at| &list[at..at + outputs])
+                .copied()
+                .collect()
+        });
         let parts = Parts {
             task: from.task,
             scheme: from.scheme,
@@ -220,7 +238,7 @@ impl Model {
             n_training: n,
             training_views: TrainingView::all(from.kernels.views()),
             ids,
-            separate: None,
+            separate,
             views,
             training: serde_json::Value::Null,
         };

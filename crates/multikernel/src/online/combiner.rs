@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 /// V, class after class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Combiner {
+pub(crate) struct Combiner {
     kernels: usize,
     /// One row per class; a row is as long as there are classes times kernels.
     rows: Vec<Vec<f64>>,
 }
 
 impl Combiner {
-    pub(super) fn new(kernels: usize) -> Self {
+    pub(crate) fn new(kernels: usize) -> Self {
         Combiner {
             kernels,
             rows: Vec::new(),
@@ -23,7 +23,7 @@ impl Combiner {
     }
 
     /// One more class: its own scores count, nothing else.
-    pub(super) fn add_class(&mut self) {
+    pub(crate) fn add_class(&mut self) {
         let classes = self.rows.len() + 1;
         let width = classes * self.kernels;
         for row in &mut self.rows {
@@ -35,14 +35,14 @@ impl Combiner {
     }
 
     /// Scores of the classes.
-    pub(super) fn scores(&self, u: &[f64], out: &mut [f64]) {
+    pub(crate) fn scores(&self, u: &[f64], out: &mut [f64]) {
         for (out, row) in out.iter_mut().zip(&self.rows) {
             *out = row.iter().zip(u).map(|(v, u)| v * u).sum();
         }
     }
 
     /// A step for class y against its rival; gives whether anything changed.
-    pub(super) fn step(&mut self, c: f64, y: usize, rival: usize, margin: f64, u: &[f64]) -> bool {
+    pub(crate) fn step(&mut self, c: f64, y: usize, rival: usize, margin: f64, u: &[f64]) -> bool {
         let square: f64 = 2.0 * u.iter().map(|u| u * u).sum::<f64>();
         if margin >= 1.0 || square == 0.0 {
             return false;
@@ -56,12 +56,12 @@ impl Combiner {
     }
 
     /// What class k's score takes of kernel m's score for class `from`.
-    pub(super) fn share(&self, k: usize, from: usize, m: usize) -> f64 {
+    pub(crate) fn share(&self, k: usize, from: usize, m: usize) -> f64 {
         self.rows[k][from * self.kernels + m]
     }
 
     /// How much each kernel counts for its own class, in the mean over the classes.
-    pub(super) fn weights(&self) -> Vec<f64> {
+    pub(crate) fn weights(&self) -> Vec<f64> {
         let classes = self.rows.len();
         (0..self.kernels)
             .map(|m| match classes {
@@ -72,7 +72,7 @@ impl Combiner {
     }
 
     /// Whether it fits so many classes and kernels.
-    pub(super) fn fits(&self, classes: usize, kernels: usize) -> bool {
+    pub(crate) fn fits(&self, classes: usize, kernels: usize) -> bool {
         let width = classes * kernels;
         self.kernels == kernels
             && self.rows.len() == classes

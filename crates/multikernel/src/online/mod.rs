@@ -44,6 +44,7 @@ mod tiles;
 
 pub use bound::MistakeBound;
 pub use budget::{Budget, Keep};
+pub(crate) use combiner::Combiner;
 pub use report::{Curve, Pass, Report};
 pub use rules::Rule;
 pub(crate) use rules::{om2_step, passive_aggressive_step};
@@ -56,7 +57,6 @@ use crate::norm::{BlockNorm, NormSpec};
 use crate::stochastic::{Adaptive, Theta};
 use bank::{Bank, Sample};
 use bound::Comparator;
-use combiner::Combiner;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, VecDeque};
 use support::Support;
