@@ -1,7 +1,7 @@
 //! What the user may write. Groups of options that several commands share are structs here; a command's own options
 //! stand in its file.
 
-use crate::commands::{demo, gram, inspect, predict, solvers, train};
+use crate::commands::{demo, gram, inspect, online, predict, solvers, train};
 use clap::{Args, Parser, Subcommand};
 use multikernel::data::{LoadOptions, Purpose, ScaleOption, Task, ViewCut, Views};
 use multikernel::gram::Indefinite;
@@ -22,6 +22,7 @@ pub(crate) enum Command {
     Demo(demo::Arguments),
     Train(Box<train::Arguments>),
     Predict(predict::Arguments),
+    Online(Box<online::Arguments>),
     Gram(gram::Arguments),
     Inspect(inspect::Arguments),
     Solvers(solvers::Arguments),
@@ -174,6 +175,11 @@ impl KernelArgs {
         &self,
         views: &Views,
     ) -> multikernel::Result<(Vec<KernelSpec>, Vec<String>)> {
+        choose(&self.specs()?, &self.groups, views)
+    }
+
+    /// The kernels as they were written.
+    pub(crate) fn specs(&self) -> multikernel::Result<Vec<KernelSpec>> {
         let mut specs = Vec::new();
         for spec in &self.kernel {
             specs.extend(KernelSpec::parse(spec)?);
@@ -184,7 +190,7 @@ impl KernelArgs {
             let read = KernelSpec::parse_toml(&text);
             specs.extend(read.map_err(|e| e.within(&path.display().to_string()))?);
         }
-        choose(&specs, &self.groups, views)
+        Ok(specs)
     }
 }
 

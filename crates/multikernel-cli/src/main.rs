@@ -6,6 +6,7 @@ mod machine;
 mod output;
 mod progress;
 mod session;
+mod stream;
 mod training;
 mod weights;
 

@@ -450,10 +450,17 @@ impl Trained {
                 number(result.primal),
                 number(dual)
             ),
+            _ if result.primal.is_nan() => {
+                format!("no objective and no gap: {} minimises none", result.solver)
+            }
             _ => format!("primal {}, no dual bound", number(result.primal)),
         };
         let status = match self.status {
             Status::Converged => "converged",
+            Status::MaxIterations if result.primal.is_nan() => "the passes are done",
+            Status::MaxIterations if matches!(&result.solver[..], "om2" | "pa1") => {
+                "the passes are done; its steps do not know C (the solver exact reaches the gap)"
+            }
             Status::MaxIterations if matches!(&result.solver[..], "obscure" | "pegasos") => {
                 "NOT converged: the epochs are done (--epochs allows more, the solver exact reaches the gap)"
             }

@@ -69,6 +69,7 @@ pub mod mkl;
 pub mod model;
 pub mod norm;
 pub mod observe;
+pub mod online;
 mod pages;
 pub mod random;
 pub mod result;

@@ -6,6 +6,7 @@
 
 mod choices;
 mod joint;
+mod omcl;
 mod problems;
 mod stochastic;
 #[cfg(test)]
@@ -235,6 +236,9 @@ impl Mkl {
         self.check(n)?;
         let mut notes = kernels.notes().to_vec();
         let mut warnings = kernels.warnings().to_vec();
+        if self.solver == Solver::Omcl {
+            return self.fit_omcl(kernels, gram, which, targets, observer);
+        }
         let (task, scheme, classes, work) = self.questions(n, targets, &mut notes)?;
         let place = |k: usize| which.map_or(k, |which| which[k]);
         let mut groups: Vec<&str> = (0..gram.n_kernels())
@@ -355,6 +359,7 @@ impl Mkl {
                 biases,
                 weights: &weights,
                 coefficients: &coefficients,
+                separate: None,
                 scaling: &self.scaling,
             },
             &mut notes,
@@ -546,12 +551,12 @@ impl Mkl {
     /// The norm for these kernels, and the solver that will run.
     fn norm_for(&self, groups: &[&str], notes: &mut Vec<String>) -> Result<(Norm, Solver)> {
         let spec = match self.solver {
-            Solver::Sum => {
+            Solver::Sum | Solver::Pa1 | Solver::Omcl => {
                 let sum = NormSpec::Lp(Exponent::new(f64::INFINITY)?);
                 if self.norm != sum && self.norm != NormSpec::default() {
                     notes.push(format!(
-                        "solver sum is the norm {sum}; the norm {} is not used",
-                        self.norm
+                        "solver {} is the norm {sum}; the norm {} is not used",
+                        self.solver, self.norm
                     ));
                 }
                 sum
@@ -561,7 +566,8 @@ impl Mkl {
             | Solver::Wrapper
             | Solver::Interleaved
             | Solver::Obscure
-            | Solver::Pegasos => self.norm.clone(),
+            | Solver::Pegasos
+            | Solver::Om2 => self.norm.clone(),
         };
         let numbers: Vec<usize> = if spec == NormSpec::Mixed {
             let mut known: HashMap<&str, usize> = HashMap::new();
@@ -615,7 +621,9 @@ fn solve(
         Solver::Interleaved => {
             dual::interleaved::solve(&own, norm, &problem, limits, None, observer)
         }
-        Solver::Obscure | Solver::Pegasos => unreachable!("they go another way"),
+        Solver::Obscure | Solver::Pegasos | Solver::Om2 | Solver::Pa1 | Solver::Omcl => {
+            unreachable!("they go another way")
+        }
     };
     Ok((own, solution))
 }

@@ -10,13 +10,14 @@ mod predict;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use file::{Stored, Tensors, damaged};
 pub use predict::{Predictions, Scores};
 
 use arrange::TrainingView;
 
 use crate::data::{Scaling, Task, Views};
 use crate::error::{Error, Result};
-use crate::gram::{Kernel, KernelSet, Normalizer, Reference, Repair};
+use crate::gram::{Coefficients, Kernel, KernelSet, Normalizer, Reference, Repair};
 use crate::kernel::{Kind, Normalize, Width};
 use crate::loss::LossSpec;
 use crate::norm::NormSpec;
@@ -81,6 +82,9 @@ struct Parts {
     ids: Option<Vec<String>>,
     /// A, sample after sample, one number per score.
     coefficients: Vec<f64>,
+    /// Where every kernel has coefficients of its own (OMCL): kernel after kernel, each as `coefficients`, which then hold
+    /// their weighted sum and are not used.
+    separate: Option<Vec<f64>>,
     /// The samples kept, as the kernels saw them (after scaling); without given matrices.
     views: Views,
     scaling: Scaling,
@@ -103,7 +107,28 @@ pub(crate) struct Trained<'a> {
     pub(crate) weights: &'a [f64],
     /// Sample after sample, one for each score.
     pub(crate) coefficients: &'a [f64],
+    /// Where every kernel has its own: kernel after kernel, each as `coefficients`.
+    pub(crate) separate: Option<&'a [f64]>,
     pub(crate) scaling: &'a Scaling,
+}
+
+/// What a stream hands over: everything that it keeps, as it stands.
+pub(crate) struct Streamed {
+    pub(crate) scheme: Scheme,
+    pub(crate) classes: Vec<String>,
+    pub(crate) loss: LossSpec,
+    pub(crate) norm: NormSpec,
+    pub(crate) c: f64,
+    pub(crate) kernels: Vec<Kernel>,
+    pub(crate) weights: Vec<f64>,
+    /// Numbers of the examples kept, ascending.
+    pub(crate) columns: Vec<usize>,
+    pub(crate) n_training: usize,
+    pub(crate) ids: Option<Vec<String>>,
+    pub(crate) coefficients: Vec<f64>,
+    pub(crate) separate: Option<Vec<f64>>,
+    pub(crate) views: Views,
+    pub(crate) scaling: Scaling,
 }
 
 /// Σ a_i counts as zero up to this share of Σ|a_i|: then centring needs no row mean of a new sample.
@@ -120,13 +145,21 @@ impl Model {
         let all = from.kernels.kernels();
         let kept = needed_kernels(all, from.weights);
         let n = from.kernels.gram().n_rows();
-        let mut columns: Vec<usize> = (0..n)
-            .filter(|&i| {
-                let row = &from.coefficients[i * outputs..(i + 1) * outputs];
-                row.iter().any(|&a| a != 0.0)
-            })
-            .collect();
-        if let Some(kernel) = needs_all_samples(all, &kept, from.coefficients, outputs)
+        let every = |i: usize| {
+            let lists = std::iter::once(from.coefficients);
+            let own = from.separate.map(|all| all.chunks(n * outputs));
+            let lists = lists.chain(own.into_iter().flatten());
+            lists.flat_map(move |list| &list[i * outputs..(i + 1) * outputs])
+        };
+        let mut columns: Vec<usize> = (0..n).filter(|&i| every(i).any(|&a| a != 0.0)).collect();
+        let centred = match from.separate {
+            Some(_) => kept
+                .iter()
+                .copied()
+                .find(|&m| all[m].spec.normalize == Normalize::Center),
+            None => needs_all_samples(all, &kept, from.coefficients, outputs),
+        };
+        if let Some(kernel) = centred
             && columns.len() < n
         {
             notes.push(format!(
@@ -172,6 +205,14 @@ impl Model {
             .views()
             .ids()
             .map(|ids| columns.iter().map(|&i| ids[i].clone()).collect());
+        let separate = from.separate.map(|list| {
+            let rows = kept
+                .iter()
+                .flat_map(|&m| columns.iter().map(move |&i| (m * n + i) * outputs));
+            rows.flat_map(|at| &list[at..at + outputs])
+                .copied()
+                .collect()
+        });
         let parts = Parts {
             task: from.task,
             scheme: from.scheme,
@@ -197,10 +238,37 @@ impl Model {
             n_training: n,
             training_views: TrainingView::all(from.kernels.views()),
             ids,
+            separate,
             views,
             training: serde_json::Value::Null,
         };
         Model::new(parts)
+    }
+
+    /// The model of a stream; kernels without weight stay, since they may get some later.
+    pub(crate) fn streamed(from: Streamed) -> Result<Model> {
+        let outputs = from.scheme.outputs(from.classes.len()).unwrap_or(0);
+        Model::new(Parts {
+            task: Task::Classify,
+            scheme: from.scheme,
+            classes: from.classes,
+            loss: from.loss,
+            norm: from.norm,
+            c: from.c,
+            bias: false,
+            biases: vec![0.0; outputs],
+            kernels: from.kernels,
+            weights: from.weights,
+            columns: from.columns,
+            n_training: from.n_training,
+            training_views: TrainingView::all(&from.views),
+            ids: from.ids,
+            coefficients: from.coefficients,
+            separate: from.separate,
+            views: from.views,
+            scaling: from.scaling,
+            training: serde_json::Value::Null,
+        })
     }
 
     /// Checks that everything fits together, and makes the samples ready.
@@ -287,6 +355,39 @@ impl Model {
     /// Coefficients of the samples kept: sample after sample, one number per score.
     pub fn coefficients(&self) -> &[f64] {
         &self.parts.coefficients
+    }
+
+    /// Coefficients of kernel m where every kernel has its own (OMCL), in the form of [`Model::coefficients`], which then hold
+    /// their weighted sum; none where kernels share them.
+    pub fn separate_coefficients(&self, m: usize) -> Option<&[f64]> {
+        let one = self.parts.coefficients.len();
+        let all = self.parts.separate.as_ref()?;
+        all.get(m * one..(m + 1) * one)
+    }
+
+    /// ‖w_m‖ of the kernels kept, for a model of one problem.
+    ///
+    /// # Errors
+    /// If the model is made of several problems, or looks at given matrices, which it does not keep.
+    pub fn group_norms(&self) -> Result<Vec<f64>> {
+        if self.n_problems() != 1 || self.needed_views().iter().any(|view| view.1) {
+            return Err(Error::input(
+                "model",
+                "the lengths of its weight vectors cannot be computed",
+                "give a model of one problem that keeps its samples",
+            ));
+        }
+        let outputs = self.n_scores();
+        let rows: Vec<usize> = (0..self.parts.columns.len()).collect();
+        let gram = self.reference.cross(&self.parts.views, 0)?;
+        let norms = (0..self.parts.kernels.len()).map(|m| {
+            let own = self.separate_coefficients(m);
+            let a = own.unwrap_or(&self.parts.coefficients);
+            let scores = gram.kernel_scores(&rows, &[m], Coefficients::new(a, outputs));
+            let square: f64 = a.iter().zip(scores).map(|(a, f)| a * f).sum();
+            self.parts.weights[m] * square.max(0.0).sqrt()
+        });
+        Ok(norms.collect())
     }
 
     /// Number of training samples.
@@ -491,6 +592,13 @@ impl Parts {
                 "it has {} coefficients for {n} samples and {outputs} scores",
                 self.coefficients.len()
             ));
+        }
+        if let Some(separate) = &self.separate
+            && (self.kernels.len().checked_mul(self.coefficients.len()) != Some(separate.len())
+                || !separate.iter().all(|v| v.is_finite())
+                || self.problems() != 1)
+        {
+            return wrong("the coefficients of its kernels do not fit".into());
         }
         let problems = self.problems();
         if self.kernels.len().checked_mul(problems) != Some(self.weights.len()) {

@@ -4,6 +4,7 @@ pub(crate) mod demo;
 pub(crate) mod gram;
 pub(crate) mod inspect;
 mod inspect_model;
+pub(crate) mod online;
 pub(crate) mod predict;
 pub(crate) mod solvers;
 pub(crate) mod train;
@@ -24,6 +25,7 @@ pub(crate) fn run(command: Command) -> Result<Ending> {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Train(arguments) => return train::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
+        Command::Online(arguments) => online::run(&arguments),
         Command::Gram(arguments) => gram::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
         Command::Solvers(arguments) => solvers::run(&arguments),

@@ -95,7 +95,7 @@ struct Options {
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     max_seconds: Option<String>,
 
-    /// Passes over the samples of obscure and pegasos (obscure: in its second stage) [default: 50]
+    /// Passes over the samples of obscure, pegasos, om2, pa1 and omcl (obscure: in its second stage) [default: 50]
     #[arg(long, value_name = "N")]
     epochs: Option<usize>,
 
@@ -290,7 +290,7 @@ impl Options {
             return Err(Error::input(
                 *name,
                 format!("solver {} has none", mkl.solver),
-                "leave it out, or give the solver obscure or pegasos",
+                "leave it out, or give the solver obscure, pegasos, om2, pa1 or omcl",
             ));
         }
         if let Some(epochs) = self.epochs {

@@ -108,7 +108,7 @@ pub(super) fn read(source: &Source<'_>, view: &str, budget: &mut Budget) -> Resu
 }
 
 /// `index:value`, the index made to count from 0.
-fn entry(word: &str) -> Result<(u32, f32), (String, &'static str)> {
+pub(super) fn entry(word: &str) -> Result<(u32, f32), (String, &'static str)> {
     let wrong = |found: String| {
         (
             found,

@@ -28,6 +28,8 @@ mod parquet_pages;
 mod scaling;
 mod source;
 mod split;
+mod stream;
+mod stream_json;
 mod table;
 mod views;
 mod write;
@@ -41,6 +43,10 @@ pub use matrix::{Csr, Dense};
 pub use pairwise::Pairwise;
 pub use scaling::{ScaleKind, ScaleOption, Scaling};
 pub use split::Split;
+pub use stream::{
+    LineReader, StreamEvent, StreamExample, StreamFormat, StreamLine, StreamOptions, StreamParser,
+    StreamRow,
+};
 pub use table::{ColumnPick, ViewCut};
 pub use views::{View, ViewData, Views, ViewsIter};
 pub(crate) use write::replace_file;

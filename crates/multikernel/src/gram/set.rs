@@ -81,7 +81,7 @@ const SAMPLED_ROWS: usize = 200;
 impl Kernel {
     /// The statistic and profile; none for a product or sum of kernels. A repaired kernel is a given matrix, whatever
     /// it was made from.
-    pub(super) fn parts(&self) -> Option<(Statistic, Profile)> {
+    pub(crate) fn parts(&self) -> Option<(Statistic, Profile)> {
         match self.repair {
             Some(_) => Some((Statistic::Given, Profile::Identity)),
             None => self.described(),

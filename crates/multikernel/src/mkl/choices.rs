@@ -21,6 +21,12 @@ pub enum Solver {
     Obscure,
     /// Pegasos-MKL: OBSCURE's second stage alone, without its bound.
     Pegasos,
+    /// OM-2: online steps, several passes.
+    Om2,
+    /// PA-I on the average kernel.
+    Pa1,
+    /// OMCL: PA-I for every kernel, and a combiner of their scores.
+    Omcl,
     /// The unweighted sum of the kernels: the norm lp:inf, whatever norm is set.
     Sum,
 }
@@ -41,7 +47,7 @@ pub struct SolverInfo {
 }
 
 /// All solvers.
-pub const SOLVERS: [SolverInfo; 7] = [
+pub const SOLVERS: [SolverInfo; 10] = [
     SolverInfo {
         name: "auto",
         problem: "the one that suits the problem, at present always exact",
@@ -83,6 +89,27 @@ pub const SOLVERS: [SolverInfo; 7] = [
         paper: "Shalev-Shwartz, Singer, Srebro, ICML (2007), for kernels as in Orabona, Luo, Caputo, JMLR 13 (2012)",
         certifies: "relative duality gap of its coefficients made feasible",
         solver: Solver::Pegasos,
+    },
+    SolverInfo {
+        name: "om2",
+        problem: "classes by hinge losses, lp:P with 1 < P or block:R with 1 < R ≤ 2, without a bias; passes over the data; the command 'online' for streams",
+        paper: "Luo, Orabona, Fornoni, Caputo, Cesa-Bianchi, CVPR (2010)",
+        certifies: "relative duality gap of its coefficients made feasible, to the optimum at C, which its steps do not know; on streams the mistake bound of its Theorem 1",
+        solver: Solver::Om2,
+    },
+    SolverInfo {
+        name: "pa1",
+        problem: "PA-I on the average kernel: no weights are learned; passes over the data, or streams",
+        paper: "Crammer, Dekel, Keshet, Shalev-Shwartz, Singer, JMLR 7 (2006)",
+        certifies: "relative duality gap of its coefficients made feasible, to the optimum of the unweighted sum at C",
+        solver: Solver::Pa1,
+    },
+    SolverInfo {
+        name: "omcl",
+        problem: "PA-I for every kernel by itself, and PA-I on top of their scores; several classes; passes over the data, or streams",
+        paper: "Luo, Orabona, Caputo, ACCV (2009)",
+        certifies: "nothing: it minimises no objective",
+        solver: Solver::Omcl,
     },
     SolverInfo {
         name: "sum",
@@ -155,7 +182,10 @@ impl FromStr for Solver {
 impl Solver {
     /// Whether it takes stochastic steps in the primal, which know no bias.
     pub fn is_stochastic(self) -> bool {
-        matches!(self, Solver::Obscure | Solver::Pegasos)
+        matches!(
+            self,
+            Solver::Obscure | Solver::Pegasos | Solver::Om2 | Solver::Pa1 | Solver::Omcl
+        )
     }
 }
 
@@ -168,6 +198,9 @@ impl fmt::Display for Solver {
             Solver::Interleaved => "interleaved",
             Solver::Obscure => "obscure",
             Solver::Pegasos => "pegasos",
+            Solver::Om2 => "om2",
+            Solver::Pa1 => "pa1",
+            Solver::Omcl => "omcl",
             Solver::Sum => "sum",
         })
     }

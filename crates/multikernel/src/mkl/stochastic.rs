@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::gram::Gram;
 use crate::norm::Norm;
 use crate::observe::Observer;
-use crate::stochastic::{Objective, Radius, Settings, Storage, Validation, obscure};
+use crate::stochastic::{Method, Objective, Radius, Settings, Storage, Validation, obscure};
 
 /// Samples that are watched while a solver learns from others.
 #[derive(Debug, Clone, Copy)]
@@ -52,6 +52,11 @@ impl Mkl {
         notes: &mut Vec<String>,
     ) -> Result<Solved> {
         let settings = Settings {
+            method: match self.solver {
+                Solver::Om2 => Method::Om2,
+                Solver::Pa1 => Method::PassiveAggressive { c: self.c },
+                _ => Method::Obscure,
+            },
             radius: match self.solver {
                 Solver::Pegasos => Radius::Infinite,
                 _ => self.stochastic.radius,

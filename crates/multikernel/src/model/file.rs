@@ -17,12 +17,17 @@ use std::collections::HashMap;
 use std::path::Path;
 
 const FORMAT: &str = "multikernel model";
-/// The newest version. It came with joint problems and repaired kernels; a model without them is written as
-/// [`PLAIN_VERSION`], so that older programs read it.
-const VERSION: u64 = 2;
+/// The newest version. It came with coefficients of every kernel by itself; a model without them is written as
+/// [`JOINT_VERSION`], and one without joint problems and repaired kernels as [`PLAIN_VERSION`], so that older programs read it.
+const VERSION: u64 = 3;
+const JOINT_VERSION: u64 = 2;
 const PLAIN_VERSION: u64 = 1;
 /// The key of the header in the container's metadata.
 const KEY: &str = "multikernel";
+/// The tensor with the state, as text, of a stream that the model is a snapshot of.
+const STATE: &str = "online.state";
+/// The tensor of the coefficients of every kernel by itself.
+const SEPARATE: &str = "kernel_coefficients";
 
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -42,6 +47,9 @@ struct Header {
     views: Vec<ViewHeader>,
     ids: bool,
     scaling: Scaling,
+    /// Every kernel has coefficients of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    separate: bool,
     training: serde_json::Value,
 }
 
@@ -87,11 +95,26 @@ impl Model {
 
     /// The model as the bytes of a file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        self.to_bytes_with(Tensors::default(), None)
+    }
+
+    /// The model with tensors of the stream that it is a snapshot of, and what else is to be known of it.
+    pub(crate) fn to_bytes_with(
+        &self,
+        mut tensors: Tensors,
+        state: Option<String>,
+    ) -> Result<Vec<u8>> {
+        if let Some(state) = state {
+            tensors.push(STATE, Dtype::U8, &[state.len()], state.into_bytes());
+        }
         let parts = &self.parts;
         let n = parts.columns.len();
         let outputs = parts.biases.len();
-        let mut tensors = Tensors::default();
         tensors.f64("coefficients", &[n, outputs], &parts.coefficients);
+        if let Some(separate) = &parts.separate {
+            let shape = [parts.kernels.len(), n, outputs];
+            tensors.f64(SEPARATE, &shape, separate);
+        }
         let problems = parts.problems();
         tensors.f64("weights", &[problems, parts.kernels.len()], &parts.weights);
         tensors.f64("biases", &[outputs], &parts.biases);
@@ -141,16 +164,19 @@ impl Model {
             .map(|(v, view)| ViewHeader {
                 name: view.name.clone(),
                 columns: view.columns.clone(),
-                form: write_view(&mut tensors, v, &view.data),
+                form: write_view(&mut tensors, &format!("view.{v}"), &view.data),
             })
             .collect();
         let header = Header {
             format: FORMAT.into(),
-            version: match parts.scheme == Scheme::Joint
+            version: if parts.separate.is_some() {
+                VERSION
+            } else if parts.scheme == Scheme::Joint
                 || parts.kernels.iter().any(|k| k.repair.is_some())
             {
-                true => VERSION,
-                false => PLAIN_VERSION,
+                JOINT_VERSION
+            } else {
+                PLAIN_VERSION
             },
             task: parts.task,
             scheme: parts.scheme,
@@ -165,6 +191,7 @@ impl Model {
             views,
             ids: parts.ids.is_some(),
             scaling: parts.scaling.clone(),
+            separate: parts.separate.is_some(),
             training: parts.training.clone(),
         };
         let failed = |e: &dyn std::fmt::Display| {
@@ -188,6 +215,11 @@ impl Model {
 
     /// A model from the bytes of a file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Model> {
+        Ok(Model::from_bytes_with(bytes)?.0)
+    }
+
+    /// A model, and the state of the stream that it is a snapshot of.
+    pub(crate) fn from_bytes_with(bytes: &[u8]) -> Result<(Model, Option<(String, Stored<'_>)>)> {
         let foreign = || {
             Error::input(
                 "",
@@ -223,8 +255,11 @@ impl Model {
             serde_json::from_str(text).map_err(|e| damaged(format!("its header says: {e}")))?;
         let tensors =
             SafeTensors::deserialize(bytes).map_err(|e| damaged(format!("its tensors: {e}")))?;
-        let file = File { tensors };
-        Model::new(file.parts(header)?)
+        let file = Stored { tensors };
+        let model = Model::new(file.parts(header)?)?;
+        let state = file.tensor(STATE, Dtype::U8).ok();
+        let state = state.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        Ok((model, state.map(|state| (state, file))))
     }
 }
 
@@ -254,7 +289,7 @@ fn check_ends(bytes: &[u8]) -> Result<()> {
     }
 }
 
-fn damaged(found: impl std::fmt::Display) -> Error {
+pub(crate) fn damaged(found: impl std::fmt::Display) -> Error {
     Error::input(
         "",
         format!("the model file is damaged: {found}"),
@@ -262,8 +297,9 @@ fn damaged(found: impl std::fmt::Display) -> Error {
     )
 }
 
+/// Tensors on their way into a file.
 #[derive(Default)]
-struct Tensors {
+pub(crate) struct Tensors {
     list: Vec<Tensor>,
 }
 
@@ -284,24 +320,29 @@ impl Tensors {
         });
     }
 
-    fn f64(&mut self, name: &str, shape: &[usize], values: &[f64]) {
+    pub(crate) fn f64(&mut self, name: &str, shape: &[usize], values: &[f64]) {
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         self.push(name, Dtype::F64, shape, bytes);
     }
 
-    fn f32(&mut self, name: &str, shape: &[usize], values: &[f32]) {
+    pub(crate) fn f32(&mut self, name: &str, shape: &[usize], values: &[f32]) {
         let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
         self.push(name, Dtype::F32, shape, bytes);
     }
 
-    fn u64(&mut self, name: &str, values: impl ExactSizeIterator<Item = usize>) {
+    pub(crate) fn u64(&mut self, name: &str, values: impl ExactSizeIterator<Item = usize>) {
         let shape = [values.len()];
         let bytes = values.flat_map(|v| (v as u64).to_le_bytes()).collect();
         self.push(name, Dtype::U64, &shape, bytes);
     }
 
+    /// Column numbers, as their bytes.
+    pub(crate) fn indices(&mut self, name: &str, bytes: Vec<u8>) {
+        self.push(name, Dtype::U32, &[bytes.len() / 4], bytes);
+    }
+
     /// Two tensors: where each string begins (and the last ends), and their bytes.
-    fn strings<'a>(&mut self, name: &str, strings: impl Iterator<Item = &'a [u8]>) {
+    pub(crate) fn strings<'a>(&mut self, name: &str, strings: impl Iterator<Item = &'a [u8]>) {
         let mut starts = vec![0];
         let mut bytes = Vec::new();
         for string in strings {
@@ -314,8 +355,9 @@ impl Tensors {
     }
 }
 
-fn write_view(tensors: &mut Tensors, v: usize, data: &ViewData) -> Form {
-    let name = |what: &str| format!("view.{v}.{what}");
+/// Writes a view under names that begin with `view`.
+fn write_view(tensors: &mut Tensors, view: &str, data: &ViewData) -> Form {
+    let name = |what: &str| format!("{view}.{what}");
     match data {
         ViewData::Dense(x) => {
             tensors.f32(&name("values"), &[x.rows(), x.cols()], x.values());
@@ -336,7 +378,7 @@ fn write_view(tensors: &mut Tensors, v: usize, data: &ViewData) -> Form {
             Form::Sparse { width: x.cols() }
         }
         ViewData::Strings(x) => {
-            tensors.strings(&format!("view.{v}"), x.iter().map(Vec::as_slice));
+            tensors.strings(view, x.iter().map(Vec::as_slice));
             Form::Strings
         }
         // Models keep no given matrices; an empty one says so.
@@ -344,11 +386,13 @@ fn write_view(tensors: &mut Tensors, v: usize, data: &ViewData) -> Form {
     }
 }
 
-struct File<'a> {
+/// Tensors of a file.
+#[derive(Debug)]
+pub(crate) struct Stored<'a> {
     tensors: SafeTensors<'a>,
 }
 
-impl File<'_> {
+impl Stored<'_> {
     fn parts(&self, header: Header) -> Result<Parts> {
         let columns = self.u64("samples")?;
         let n = columns.len();
@@ -382,7 +426,7 @@ impl File<'_> {
             .map(|(v, view)| {
                 Ok(View {
                     data: self
-                        .view(v, &view.form, n)
+                        .view(&format!("view.{v}"), &view.form, n)
                         .map_err(|e| e.within(&format!("view '{}'", view.name)))?,
                     name: view.name,
                     columns: view.columns,
@@ -415,20 +459,25 @@ impl File<'_> {
             training_views: header.training_views,
             ids,
             coefficients: self.f64("coefficients")?,
+            separate: match header.separate {
+                true => Some(self.f64(SEPARATE)?),
+                false => None,
+            },
             views: Views::new(views)?,
             scaling: header.scaling,
             training: header.training,
         })
     }
 
-    fn view(&self, v: usize, form: &Form, n: usize) -> Result<ViewData> {
-        let name = |what: &str| format!("view.{v}.{what}");
+    /// A view of n rows whose tensors' names begin with `view`.
+    fn view(&self, view: &str, form: &Form, n: usize) -> Result<ViewData> {
+        let name = |what: &str| format!("{view}.{what}");
         let data = match form {
             Form::Dense { width } => {
                 ViewData::Dense(Dense::new(n, *width, self.f32(&name("values"))?)?)
             }
             Form::Sparse { width } => {
-                let indices = self.numbers(&name("indices"), Dtype::U32, u32::from_le_bytes)?;
+                let indices = self.indices(&name("indices"))?;
                 let x = Csr::new(
                     *width,
                     self.u64(&name("starts"))?,
@@ -437,7 +486,7 @@ impl File<'_> {
                 )?;
                 ViewData::Sparse(x)
             }
-            Form::Strings => ViewData::Strings(self.strings(&format!("view.{v}"))?),
+            Form::Strings => ViewData::Strings(self.strings(view)?),
         };
         if data.len() != n {
             return Err(damaged(format!(
@@ -472,22 +521,26 @@ impl File<'_> {
         Ok(bytes.as_chunks().0.iter().map(|c| number(*c)).collect())
     }
 
-    fn f64(&self, name: &str) -> Result<Vec<f64>> {
+    pub(crate) fn f64(&self, name: &str) -> Result<Vec<f64>> {
         self.numbers(name, Dtype::F64, f64::from_le_bytes)
     }
 
-    fn f32(&self, name: &str) -> Result<Vec<f32>> {
+    pub(crate) fn indices(&self, name: &str) -> Result<Vec<u32>> {
+        self.numbers(name, Dtype::U32, u32::from_le_bytes)
+    }
+
+    pub(crate) fn f32(&self, name: &str) -> Result<Vec<f32>> {
         self.numbers(name, Dtype::F32, f32::from_le_bytes)
     }
 
-    fn u64(&self, name: &str) -> Result<Vec<usize>> {
+    pub(crate) fn u64(&self, name: &str) -> Result<Vec<usize>> {
         self.numbers(name, Dtype::U64, u64::from_le_bytes)?
             .into_iter()
             .map(|v| usize::try_from(v).map_err(|_| damaged(format!("tensor '{name}' holds {v}"))))
             .collect()
     }
 
-    fn strings(&self, name: &str) -> Result<Vec<Vec<u8>>> {
+    pub(crate) fn strings(&self, name: &str) -> Result<Vec<Vec<u8>>> {
         let starts = self.u64(&format!("{name}.starts"))?;
         let bytes = self.tensor(&format!("{name}.bytes"), Dtype::U8)?;
         starts

@@ -128,6 +128,16 @@ impl Model {
                 .map_err(|e| shifted(e, from))?;
             let start = values.len();
             values.extend(rows.iter().flat_map(|_| &parts.biases));
+            if parts.separate.is_some() {
+                for m in 0..parts.kernels.len() {
+                    let own = self.separate_coefficients(m).unwrap_or_default();
+                    let scores = gram.kernel(m).product(Coefficients::new(own, outputs));
+                    let weight = parts.weights[m];
+                    let pairs = values[start..].iter_mut().zip(scores);
+                    pairs.for_each(|(value, score)| *value += weight * score);
+                }
+                continue;
+            }
             for group in &together {
                 let k = group.scores.len();
                 let scores = gram

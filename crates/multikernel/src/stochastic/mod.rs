@@ -22,12 +22,14 @@ mod chain;
 mod feasible;
 mod learner;
 mod objective;
+pub(crate) mod omcl;
 mod rows;
 mod scores;
 mod steps;
 mod structured;
 #[cfg(test)]
 mod tests;
+mod theta;
 
 pub use bounds::Bounds;
 pub use chain::{ChainState, Chains, Neighbours};
@@ -43,10 +45,12 @@ use crate::observe::{Observer, Progress};
 use crate::random::Random;
 use crate::{Error, Result};
 use feasible::{Around, Point};
-use learner::{Follow, Learner};
+use learner::Learner;
 use scores::Scores;
 use std::time::{Duration, Instant};
-use steps::{Adaptive, Rule};
+pub(crate) use steps::Adaptive;
+use steps::{Rule, Seen};
+pub(crate) use theta::{Follow, Lengths, Theta};
 
 /// Samples in a block, at least
 const LEAST_BLOCK: usize = 64;
@@ -62,6 +66,8 @@ const VERY_FEW: usize = 32;
 /// How OBSCURE runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
+    /// The algorithm.
+    pub method: Method,
     /// η of stage 1: larger is faster, and makes R less tight.
     pub eta: f64,
     /// Epochs of stage 1.
@@ -85,6 +91,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Settings {
+            method: Method::Obscure,
             eta: 2.0,
             online_epochs: 1,
             epochs: 50,
@@ -96,6 +103,21 @@ impl Default for Settings {
             block: None,
         }
     }
+}
+
+/// The algorithms that step through samples.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Method {
+    /// OBSCURE in its two stages, or Pegasos-MKL with [`Radius::Infinite`].
+    Obscure,
+    /// OM-2's steps, `epochs` passes over the samples; hinge losses only. It minimises no objective with a given C: the
+    /// certificate tells how far its predictor is from the optimum of that.
+    Om2,
+    /// PA-I on the average kernel, `epochs` passes; hinge losses and r = 2 only.
+    PassiveAggressive {
+        /// C
+        c: f64,
+    },
 }
 
 /// R, the bound of ‖w‖_{2,p} in stage 2.
@@ -203,6 +225,7 @@ pub fn obscure(
 ) -> Result<Solution> {
     check_bias(objective)?;
     let block_norm = check_settings(norm, settings)?;
+    check_method(objective, settings, &block_norm)?;
     assert_eq!(gram.n_rows(), objective.len(), "one target per sample");
     let mut run = Run::new(gram, norm, block_norm, objective, settings, limits);
     run.validation = validation;
@@ -219,6 +242,39 @@ fn check_bias(objective: &Objective<'_>) -> Result<()> {
         )),
         _ => Ok(()),
     }
+}
+
+/// Online steps are made for hinge losses and samples that count alike.
+fn check_method(objective: &Objective<'_>, settings: &Settings, norm: &BlockNorm) -> Result<()> {
+    let name = match settings.method {
+        Method::Obscure => return Ok(()),
+        Method::Om2 => "om2",
+        Method::PassiveAggressive { .. } => "pa1",
+    };
+    let wrong = |found: &str, remedy: &str| Err(Error::input(name, found, remedy));
+    if let Method::PassiveAggressive { c } = settings.method
+        && !(c > 0.0 && c.is_finite() && norm.r() == 2.0)
+    {
+        return wrong("it needs a positive C and the norm block:2", "give these");
+    }
+    let hinge = match objective {
+        Objective::Scalar(problem) => problem.loss == crate::loss::Loss::Hinge,
+        Objective::Multiclass(_) => true,
+    };
+    if !hinge {
+        return wrong(
+            "its steps are made for classes and hinge losses",
+            "leave the loss out",
+        );
+    }
+    let costs = objective.costs();
+    if costs.iter().any(|c| *c != costs[0]) {
+        return wrong(
+            "its steps know no weights of samples or classes",
+            "leave the weights out, or give another solver",
+        );
+    }
+    Ok(())
 }
 
 fn check_settings(norm: &Norm, settings: &Settings) -> Result<BlockNorm> {
@@ -357,6 +413,19 @@ impl<'a> Run<'a> {
             self.radius = 0.0;
             return Status::MaxIterations;
         }
+        let online = match self.settings.method {
+            Method::Obscure => None,
+            Method::Om2 => Some(Rule::Om2),
+            Method::PassiveAggressive { c } => Some(Rule::PassiveAggressive(c)),
+        };
+        if let Some(mut rule) = online {
+            for _ in 0..self.settings.epochs {
+                if let Some(status) = self.epoch(Stage::Online, &mut rule, observer) {
+                    return status;
+                }
+            }
+            return Status::MaxIterations;
+        }
         let mut rule = Rule::Constant(self.settings.eta);
         // Pegasos' first step forgets all that came before, and it needs no R.
         let online_epochs = match self.settings.radius {
@@ -426,6 +495,7 @@ impl<'a> Run<'a> {
                 self.told = Instant::now();
                 let progress = Progress::Work {
                     stage: match stage {
+                        Stage::Online if self.settings.method != Method::Obscure => "pass",
                         Stage::Online => "stage 1",
                         Stage::Batch => "stage 2",
                     },
@@ -502,7 +572,18 @@ impl<'a> Run<'a> {
             let gradient = self.objective.gradient(i, &scores, self.shares[i]);
             let length = gradient.length() * self.lengths[i];
             self.largest_gradient = self.largest_gradient.max(length);
-            let step = rule.next(self.learner.length(), length);
+            let step = rule.next(&Seen {
+                length: self.learner.length(),
+                gradient: length,
+                // w·z of a hinge loss
+                margin: -gradient
+                    .entries()
+                    .iter()
+                    .map(|&(k, z)| z * scores[k])
+                    .sum::<f64>(),
+                slopes: gradient.length().powi(2),
+                diagonal: &self.diagonal[i * kernels..(i + 1) * kernels],
+            });
             if step.shrink < 1.0 {
                 let follow = self.learner.shrink(step.shrink);
                 self.follow(follow);
@@ -677,8 +758,10 @@ impl<'a> Run<'a> {
             .active
             .iter()
             .all(|&i| (self.shares[i] - 1.0).abs() <= 1e-12);
-        let counted =
-            self.objective.counts_mistakes() && alike && self.online_updates.iter().any(|u| *u > 0);
+        let counted = self.objective.counts_mistakes()
+            && alike
+            && self.settings.method == Method::Obscure
+            && self.online_updates.iter().any(|u| *u > 0);
         let online_updates = counted.then(|| {
             let g: Vec<f64> = forms
                 .iter()

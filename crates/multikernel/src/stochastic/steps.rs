@@ -1,5 +1,7 @@
 //! Step rules: how much θ shrinks and how far it goes along −z.
 
+use crate::online::{om2_step, passive_aggressive_step};
+
 /// What a rule asks for: θ ← shrink·θ − step·z.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Step {
@@ -14,6 +16,25 @@ pub(crate) enum Rule {
     Constant(f64),
     /// Stage 2.
     Adaptive(Adaptive),
+    /// OM-2.
+    Om2,
+    /// PA-I on the average kernel, with its C, as steps of θ at r = 2.
+    PassiveAggressive(f64),
+}
+
+/// What a rule looks at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    /// ‖θ‖_{2,q}
+    pub(crate) length: f64,
+    /// ‖z‖_{2,q}
+    pub(crate) gradient: f64,
+    /// −w·z
+    pub(crate) margin: f64,
+    /// Σ slope² of z in the scores
+    pub(crate) slopes: f64,
+    /// k_m(x, x)
+    pub(crate) diagonal: &'a [f64],
 }
 
 /// OBSCURE's step size (Algorithm 2, lines 6–8):
@@ -28,8 +49,22 @@ pub(crate) struct Adaptive {
     pub(crate) lambda: f64,
     pub(crate) q: f64,
     pub(crate) radius: f64,
-    t: u64,
+    /// Steps done.
+    pub(crate) t: u64,
     s: f64,
+}
+
+impl Seen<'_> {
+    /// For rules that look at lengths only.
+    pub(crate) fn lengths(length: f64, gradient: f64) -> Self {
+        Seen {
+            length,
+            gradient,
+            margin: 0.0,
+            slopes: 0.0,
+            diagonal: &[],
+        }
+    }
 }
 
 impl Adaptive {
@@ -43,7 +78,8 @@ impl Adaptive {
         }
     }
 
-    fn next(&mut self, length: f64, gradient: f64) -> Step {
+    /// The next step, at ‖θ‖_{2,q} = `length` with ‖z‖_{2,q} = `gradient`.
+    pub(crate) fn next(&mut self, length: f64, gradient: f64) -> Step {
         self.t += 1;
         let t = self.t as f64;
         let d = self.lambda * t + self.s;
@@ -61,21 +97,27 @@ impl Adaptive {
 }
 
 impl Rule {
-    /// The next step, at ‖θ‖_{2,q} = `length` with ‖z‖_{2,q} = `gradient`.
-    pub(crate) fn next(&mut self, length: f64, gradient: f64) -> Step {
+    /// The next step.
+    pub(crate) fn next(&mut self, seen: &Seen<'_>) -> Step {
+        let plain = |step: f64| Step { shrink: 1.0, step };
         match self {
-            Rule::Constant(eta) => Step {
-                shrink: 1.0,
-                step: *eta,
-            },
-            Rule::Adaptive(adaptive) => adaptive.next(length, gradient),
+            Rule::Constant(eta) => plain(*eta),
+            Rule::Adaptive(adaptive) => adaptive.next(seen.length, seen.gradient),
+            Rule::Om2 if seen.gradient > 0.0 => plain(om2_step(seen.margin, seen.gradient.powi(2))),
+            Rule::PassiveAggressive(c) if seen.gradient > 0.0 => {
+                let kernels = seen.diagonal.len() as f64;
+                let square = seen.slopes * seen.diagonal.iter().sum::<f64>() / kernels;
+                let loss = (1.0 - seen.margin).max(0.0);
+                plain(2.0 * passive_aggressive_step(*c, loss, square) / kernels)
+            }
+            Rule::Om2 | Rule::PassiveAggressive(_) => plain(0.0),
         }
     }
 
     /// The largest ‖θ‖_{2,q} allowed: q R in stage 2.
     pub(crate) fn longest(&self) -> f64 {
         match self {
-            Rule::Constant(_) => f64::INFINITY,
+            Rule::Constant(_) | Rule::Om2 | Rule::PassiveAggressive(_) => f64::INFINITY,
             Rule::Adaptive(adaptive) => adaptive.q * adaptive.radius,
         }
     }
@@ -111,7 +153,7 @@ mod tests {
         for (lambda, q, radius) in [(0.01, 2.0, 3.0), (1e-4, 11.0, 40.0), (0.3, 10001.0, 1.0)] {
             let mut rule = Rule::Adaptive(Adaptive::new(lambda, q, radius));
             for (want, &(length, gradient)) in plain(lambda, q, radius, &seen).iter().zip(&seen) {
-                let got = rule.next(length, gradient);
+                let got = rule.next(&Seen::lengths(length, gradient));
                 assert!((got.step - want.step).abs() <= 1e-9 * want.step);
                 assert!((got.shrink - want.shrink).abs() <= 1e-9);
             }
@@ -123,7 +165,7 @@ mod tests {
         let (lambda, q) = (0.02, 4.0);
         let mut rule = Rule::Adaptive(Adaptive::new(lambda, q, f64::INFINITY));
         for t in 1..50 {
-            let got = rule.next(3.0, 1.4);
+            let got = rule.next(&Seen::lengths(3.0, 1.4));
             let t = f64::from(t);
             assert!((got.step - q / (lambda * t)).abs() <= 1e-12 * got.step);
             assert!((got.shrink - (1.0 - 1.0 / t)).abs() <= 1e-15);
@@ -136,7 +178,10 @@ mod tests {
             let mut near = Rule::Adaptive(Adaptive::new(lambda, q, radius));
             let mut far = Rule::Adaptive(Adaptive::new(lambda, q, f64::INFINITY));
             for _ in 0..50 {
-                let (near, far) = (near.next(3.0, 1.4), far.next(3.0, 1.4));
+                let (near, far) = (
+                    near.next(&Seen::lengths(3.0, 1.4)),
+                    far.next(&Seen::lengths(3.0, 1.4)),
+                );
                 assert!((near.step - far.step).abs() <= close * far.step);
             }
         }

@@ -9,7 +9,7 @@
 //!
 //! Cost of an epoch: two oracle calls per sample (one to learn, one to look at the objective), and the updates.
 
-use super::steps::{Adaptive, Rule};
+use super::steps::{Adaptive, Rule, Seen};
 use super::{Radius, Sampling, Settings, check_settings};
 use crate::certificate::Certificate;
 use crate::dual::{Limits, Look, Status};
@@ -296,7 +296,7 @@ impl<'a, S: Structure> Run<'a, S> {
             true => share * self.block.dual_map_of_squares(&lengths, &mut spare),
             false => 0.0,
         };
-        let step = rule.next(self.scale * self.length, gradient);
+        let step = rule.next(&Seen::lengths(self.scale * self.length, gradient));
         self.shrink(step.shrink);
         if moves {
             let c = step.step * share / self.scale;
