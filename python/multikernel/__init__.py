@@ -19,6 +19,7 @@ from ._base import DataWarning
 from ._estimators import MKLClassifier, MKLOneClass, MKLRegressor
 from ._gram import alignment, gram
 from ._load import load
+from ._online import OnlineMKLClassifier
 from ._path import Path
 from ._progress import Progress
 from .plotting import plot_alignment, plot_convergence, plot_path, plot_weights
@@ -30,6 +31,7 @@ __all__ = [
     "MKLClassifier",
     "MKLOneClass",
     "MKLRegressor",
+    "OnlineMKLClassifier",
     "Path",
     "Progress",
     "alignment",
@@ -51,7 +53,7 @@ def save(estimator, path):
 
     Parameters
     ----------
-    estimator : MKLClassifier, MKLRegressor or MKLOneClass
+    estimator : MKLClassifier, MKLRegressor, MKLOneClass or OnlineMKLClassifier
         Fitted.
     path : str or Path
         The file, usually ``*.mk``.

@@ -29,11 +29,12 @@ class DataWarning(UserWarning):
     """Something in the data or kernels that deserves a look."""
 
 
-class BaseMKL(BaseEstimator):
-    """Common part of the estimators."""
+class KernelEstimator(BaseEstimator):
+    """What estimators of batches and of streams share: parameters of kernels, and looking at weights."""
 
-    _task: str
     kernels: Any
+    views: Any
+    random_state: Any
 
     # ---- parameters -------------------------------------------------------------------------------------------------
 
@@ -103,17 +104,71 @@ class BaseMKL(BaseEstimator):
         except (TypeError, ValueError):
             return False  # said when it is fitted
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_model")
-
-    # ---- training ---------------------------------------------------------------------------------------------------
-
     def _seed(self) -> int:
         if self.random_state is None:
             return 0
         if isinstance(self.random_state, Integral) and int(self.random_state) >= 0:
             return int(self.random_state)
         return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def plot_weights(self, ax=None, top: int | None = 30):
+        """Draws the weights of the kernels as bars.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None
+            Where; None: a new figure.
+        top : int or None, default=30
+            Only so many of the largest; None: all.
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        return plotting.plot_weights(self, ax=ax, top=top)
+
+    def _own(self) -> dict[str, Any]:
+        """What the model does not say itself and is needed to load it as this estimator."""
+        params = {}
+        for name, value in super().get_params(deep=False).items():
+            if name in ("callback", "kernels", "views"):
+                continue
+            if isinstance(value, np.generic):
+                value = value.item()
+            if isinstance(value, (str, int, float, bool)) or value is None:
+                params[name] = value
+        cuts = None
+        if isinstance(self.views, Mapping) and hasattr(self, "n_features_in_"):
+            width = np.empty((0, self.n_features_in_))
+            names = getattr(self, "feature_names_in_", None)
+            if not any(callable(cut) for cut in self.views.values()):
+                cuts = {str(name): _data._columns(cut, width, names, name) for name, cut in self.views.items()}
+        own: dict[str, Any] = {"estimator": type(self).__name__, "params": params, "views": cuts}
+        if hasattr(self, "n_features_in_"):
+            own["n_features_in"] = int(self.n_features_in_)
+        if hasattr(self, "feature_names_in_"):
+            own["feature_names_in"] = [str(name) for name in self.feature_names_in_]
+        return own
+
+    def _repr_html_inner(self) -> str:
+        return super()._repr_html_inner() + _html.weights(self)
+
+    def _repr_mimebundle_(self, **kwargs):
+        bundle = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += _html.weights(self)
+        return bundle
+
+
+class BaseMKL(KernelEstimator):
+    """Common part of the estimators of batches."""
+
+    _task: str
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    # ---- training ---------------------------------------------------------------------------------------------------
 
     def _options(self) -> dict[str, Any]:
         """Arguments of the library's training."""
@@ -312,29 +367,6 @@ class BaseMKL(BaseEstimator):
         self._model.set_training(json.dumps({**self._result, OWN_KEY: self._own()}))
         self._model.save(Path(path))
 
-    def _own(self) -> dict[str, Any]:
-        """What the model does not say itself and is needed to load it as this estimator."""
-        params = {}
-        for name, value in super().get_params(deep=False).items():
-            if name in ("callback", "kernels", "views"):
-                continue
-            if isinstance(value, np.generic):
-                value = value.item()
-            if isinstance(value, (str, int, float, bool)) or value is None:
-                params[name] = value
-        cuts = None
-        if isinstance(self.views, Mapping) and hasattr(self, "n_features_in_"):
-            width = np.empty((0, self.n_features_in_))
-            names = getattr(self, "feature_names_in_", None)
-            if not any(callable(cut) for cut in self.views.values()):
-                cuts = {str(name): _data._columns(cut, width, names, name) for name, cut in self.views.items()}
-        own: dict[str, Any] = {"estimator": type(self).__name__, "params": params, "views": cuts}
-        if hasattr(self, "n_features_in_"):
-            own["n_features_in"] = int(self.n_features_in_)
-        if hasattr(self, "feature_names_in_"):
-            own["feature_names_in"] = [str(name) for name in self.feature_names_in_]
-        return own
-
     # ---- looking ----------------------------------------------------------------------------------------------------
 
     def path(self, X, y=None, *, C=None, norm=None, sample_weight=None) -> RegularisationPath:
@@ -389,22 +421,6 @@ class BaseMKL(BaseEstimator):
             )
         return path
 
-    def plot_weights(self, ax=None, top: int | None = 30):
-        """Draws the weights of the kernels as bars.
-
-        Parameters
-        ----------
-        ax : matplotlib axes or None
-            Where; None: a new figure.
-        top : int or None, default=30
-            Only so many of the largest; None: all.
-
-        Returns
-        -------
-        matplotlib axes
-        """
-        return plotting.plot_weights(self, ax=ax, top=top)
-
     def plot_convergence(self, ax=None):
         """Draws the relative duality gap against time.
 
@@ -434,12 +450,3 @@ class BaseMKL(BaseEstimator):
         matplotlib axes
         """
         return plotting.plot_path(self.path(X, y, C=C, norm=norm), ax=ax)
-
-    def _repr_html_inner(self) -> str:
-        return super()._repr_html_inner() + _html.weights(self)
-
-    def _repr_mimebundle_(self, **kwargs):
-        bundle = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] += _html.weights(self)
-        return bundle

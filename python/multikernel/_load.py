@@ -11,6 +11,7 @@ import numpy as np
 from . import _native
 from ._base import OWN_KEY
 from ._estimators import MKLClassifier, MKLOneClass, MKLRegressor
+from ._online import OnlineMKLClassifier
 from .kernels import Kernel, Plan
 
 _ESTIMATORS = {cls._task: cls for cls in (MKLClassifier, MKLRegressor, MKLOneClass)}
@@ -26,8 +27,9 @@ def load(path: str | Path):
 
     Returns
     -------
-    MKLClassifier, MKLRegressor or MKLOneClass
-        By what the model was trained for. `history_` is empty, since files keep none.
+    MKLClassifier, MKLRegressor, MKLOneClass or OnlineMKLClassifier
+        By what the model was trained for. `history_` is empty, since files keep none; the state of a stream (`multikernel online
+        --checkpoint`, or `OnlineMKLClassifier.save`) goes on learning where it stood.
 
     Examples
     --------
@@ -44,6 +46,8 @@ def load(path: str | Path):
     """
     model = _native.Model.load(Path(path))
     told = json.loads(model.description())
+    if _is_stream(Path(path)):
+        return _stream(_native.Online.load(Path(path)), told)
     result = told["training"] if isinstance(told["training"], dict) else {}
     own = result.pop(OWN_KEY, None) or {}
     estimator = _ESTIMATORS[told["task"]]()
@@ -71,6 +75,32 @@ def load(path: str | Path):
         estimator._calibration = own.get("calibration")
     if told["task"] == "one-class":
         estimator.offset_ = 1.0
+    return estimator
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a model file holds the state of a stream: a tensor more in the container's header."""
+    with open(path, "rb") as file:
+        return "online.state" in json.loads(file.read(int.from_bytes(file.read(8), "little")))
+
+
+def _stream(online: _native.Online, told: dict) -> OnlineMKLClassifier:
+    """A learner that goes on."""
+    state = json.loads(online.description())
+    carried = state["carried"] if isinstance(state["carried"], dict) else {}
+    own = carried.get(OWN_KEY) or {}
+    estimator = OnlineMKLClassifier()
+    known = estimator.get_params(deep=False)
+    params = {"norm": state["norm"], "solver": state["solver"], "budget": state["budget"]}
+    params["C"] = state["C"] if state["C"] is not None else estimator.C
+    params.update(own.get("params", {}))
+    estimator.set_params(**{name: value for name, value in params.items() if name in known})
+    estimator.kernels = [Kernel(**kernel["spec"]) for kernel in state["kernels"]]
+    estimator.views = own.get("views")
+    _restore_features(estimator, told, own)
+    estimator._online = online
+    estimator.classes_ = _classes(state["classes"], own.get("classes_dtype"))
+    estimator._tell()
     return estimator
 
 

