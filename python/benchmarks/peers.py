@@ -7,8 +7,8 @@
 Every cell (data × method × split) runs in a process of its own, one thread each. All methods get the same kernels: MKLpy and
 SVC as matrices, which scikit-learn and NumPy compute; ours from the features, and in a second row from the same matrices.
 Columns: accuracy on the test part, mean ± standard deviation over the splits; seconds of processor time (with one thread that
-is the time on an idle machine, also where the machine is not idle) for the kernels and for the rest, fit and predict, median over
-the splits; peak memory of the process, median, with everything that it imported.
+is the time on an idle machine, also where the machine is not idle) for the kernels and for the rest, fit and predict, median
+over the splits; peak memory of the process, median, with everything that it imported.
 """
 
 import argparse
