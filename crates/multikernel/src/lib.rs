@@ -19,6 +19,7 @@
 //! | [`dual::multiclass::solve`] | several classes jointly (Crammer and Singer's hinge), the same norms | ours | duality gap |
 //! | [`stochastic::obscure`] | any loss, several classes jointly, block norms 1 < r ≤ 2; a fixed number of epochs | Orabona, Luo, Caputo 2010, 2012 | duality gap |
 //! | [`stochastic::obscure_structured`] | structured outputs through an oracle, block norms 1 < r ≤ 2 | the same | duality gap |
+//! | [`online::Online`] | streams: OM-2, OBSCURE's stage 1, Pegasos-MKL, PA-I, OMCL | Luo et al. 2010 and others | OM-2: a mistake bound |
 //!
 //! # From data to predictions
 //!

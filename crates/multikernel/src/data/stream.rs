@@ -71,9 +71,9 @@ pub struct StreamOptions {
     pub name: String,
     /// How lines are written; none: as the first line looks.
     pub format: Option<StreamFormat>,
-    /// Column or key of the label [`label`].
+    /// Column or key of the label; `label` if none is named.
     pub label_column: Option<String>,
-    /// Column or key of the id [`id`].
+    /// Column or key of the id; `id` if none is named.
     pub id_column: Option<String>,
     /// Views cut out of the columns of CSV; none: all are one view.
     pub views: Vec<ViewCut>,

@@ -732,7 +732,7 @@ fn other_files_are_refused_with_a_reason() {
     };
     says(
         &replace(r#"\"version\":1,"#, r#"\"version\":7,"#),
-        "the file has version 7 of the model format, this program reads versions 1 to 2",
+        "the file has version 7 of the model format, this program reads versions 1 to 3",
     );
     says(
         &replace(

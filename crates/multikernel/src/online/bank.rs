@@ -289,7 +289,7 @@ impl Bank {
                 Of::Product(parts) => parts.iter().map(|&k| diagonal[k]).product(),
                 Of::Sum(parts) => parts.iter().map(|&k| diagonal[k]).sum(),
             };
-            if !(raw.abs() <= LARGEST) {
+            if raw.is_nan() || raw.abs() > LARGEST {
                 return Err(Error::input(
                     format!("kernel '{}'", self.kernels[m].name),
                     format!("k(x, x) is {raw:.1e}"),
