@@ -220,7 +220,7 @@ impl Norm {
             return;
         }
         match &self.shape {
-            Shape::Mixed(groups) => groups.alternate(s, beta),
+            Shape::Mixed(groups) => groups.alternate(s, beta, LEAST_OUTPUT, FASTEST_GROWTH),
             Shape::Block(block) | Shape::BlockFor(_, block) if block.r() >= 2.0 => {
                 // A kernel may have no output at the optimum, where its weight would be infinite: outputs below a millionth
                 // of the largest count as that (which costs at most as much of the objective), and no weight grows too fast

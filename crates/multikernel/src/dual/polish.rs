@@ -123,7 +123,8 @@ fn step(
         state.a[i] = if !logistic && rooms[k] <= length {
             ends[k]
         } else {
-            state.a[i] + length * d[k]
+            let (low, high) = problem.loss.feasible(problem.costs[i], problem.targets[i]);
+            (state.a[i] + length * d[k]).clamp(low, high)
         };
     }
     state.scores = rows.exact_product(&state.a);

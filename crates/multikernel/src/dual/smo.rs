@@ -288,23 +288,17 @@ impl Working {
         true
     }
 
-    /// How far sample k may go up before its dual term bends or ends.
+    /// Where the piece of the dual term of sample k ends, above or below.
+    fn end(&self, problem: &Problem<'_>, k: usize, above: bool) -> f64 {
+        end_of_piece(problem, self.a[k], self.active[k] as usize, above)
+    }
+
     fn room_up(&self, problem: &Problem<'_>, k: usize) -> f64 {
-        let high = problem.loss.feasible(self.costs[k], self.targets[k]).1;
-        let end = match problem.loss {
-            crate::loss::Loss::Epsilon(_) if self.a[k] < 0.0 => 0.0,
-            _ => high,
-        };
-        end - self.a[k]
+        self.end(problem, k, true) - self.a[k]
     }
 
     fn room_down(&self, problem: &Problem<'_>, k: usize) -> f64 {
-        let low = problem.loss.feasible(self.costs[k], self.targets[k]).0;
-        let end = match problem.loss {
-            crate::loss::Loss::Epsilon(_) if self.a[k] > 0.0 => 0.0,
-            _ => low,
-        };
-        self.a[k] - end
+        self.a[k] - self.end(problem, k, false)
     }
 
     /// The best step h ∈ [0, room] up for i (and down for j), given the slope at 0.
@@ -368,11 +362,8 @@ impl Working {
 
     /// Moves sample k by h; exactly to its piece's end if that was hit by it.
     fn shift(&mut self, problem: &Problem<'_>, k: usize, h: f64, hit: bool) {
-        let end = if h > 0.0 {
-            self.a[k] + self.room_up(problem, k)
-        } else {
-            self.a[k] - self.room_down(problem, k)
-        };
+        // The end itself: a plus the room may be a rounding beyond it, which is not feasible.
+        let end = self.end(problem, k, h > 0.0);
         let next = self.a[k] + h;
         let past = (h > 0.0 && next >= end) || (h < 0.0 && next <= end);
         let near = hit

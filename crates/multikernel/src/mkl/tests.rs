@@ -743,3 +743,70 @@ fn auto_is_exact_where_that_fits() {
         );
     }
 }
+
+#[test]
+fn coefficients_stop_exactly_at_their_bounds() {
+    // Few of one class and a small price: nearly all coefficients end at a bound, and one that passed it by a rounding would
+    // make the dual point infeasible.
+    let (views, labels) = some_digits(&["3", "8"], 120);
+    let rows: Vec<usize> = (0..labels.len())
+        .filter(|&i| labels.spelling(i) == "3" || i % 3 == 0)
+        .collect();
+    let set = kernels(
+        &["rbf:width=mean*0.5|mean|mean*2"],
+        &views.select(&rows).unwrap(),
+    );
+    let targets = targets(&labels).select(&rows);
+    let mut random = crate::random::Random::new(1);
+    for norm in ["lp:1", "lp:4/3", "lp:2"] {
+        for k in 0..60 {
+            // bounds of all kinds
+            let weights = (0..rows.len()).map(|_| 0.5 + random.uniform()).collect();
+            let mkl = Mkl {
+                norm: norm.parse().unwrap(),
+                c: 10f64.powf(-3.0 + f64::from(k) / 30.0),
+                sample_weight: Some(weights),
+                ..Mkl::default()
+            };
+            let fitted = mkl.fit(&set, &targets, &()).unwrap();
+            assert_eq!(fitted.status, Status::Converged, "{norm}, C {}", mkl.c);
+        }
+    }
+}
+
+#[test]
+fn a_group_without_output_does_not_stop_mixed_norms() {
+    // Labels at random: the coefficients leave the linear kernel's space, whose weight would be infinite.
+    let mut random = crate::random::Random::new(3);
+    let values = (0..80 * 10).map(|_| random.normal() as f32).collect();
+    let views = crate::data::Views::new(vec![crate::data::View {
+        name: "x".into(),
+        columns: Vec::new(),
+        data: crate::data::ViewData::Dense(crate::data::Dense::new(80, 10, values).unwrap()),
+    }])
+    .unwrap();
+    let index: Vec<u32> = (0..80).map(|_| random.below(2) as u32).collect();
+    let targets = Targets::Classes {
+        names: vec!["a".into(), "b".into()],
+        index,
+    };
+    let set = kernels(
+        &["linear:group=a", "rbf:group=b", "rbf:group=b,width=mean*4"],
+        &views,
+    );
+    for c in [1.0, 10.0] {
+        let mkl = Mkl {
+            norm: "mixed".parse().unwrap(),
+            c,
+            ..Mkl::default()
+        };
+        let fitted = mkl.fit(&set, &targets, &()).unwrap();
+        assert_eq!(
+            fitted.status,
+            Status::Converged,
+            "C {c}: {}",
+            fitted.relative_gap()
+        );
+        assert!(fitted.iterations < 100, "{} rounds", fitted.iterations);
+    }
+}

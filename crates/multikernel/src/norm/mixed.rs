@@ -89,32 +89,47 @@ impl Groups {
 
     /// One round of the alternation: λ_jk ∝ g_jk inside each group, then γ_j ∝ √W_j with W_j = Σ_k λ_jk s_jk².
     ///
-    /// Both are exact minimisers, λ for fixed w and γ for fixed coefficients.
-    pub(super) fn alternate(&self, s: &[f64], beta: &mut [f64]) {
+    /// Both are exact minimisers, λ for fixed w and γ for fixed coefficients. A group may have no output at the optimum, where
+    /// its weight would be infinite: outputs below `least_output` of the largest count as that, and no group's weight
+    /// grows by more than `fastest_growth`, so that the coefficients can follow.
+    pub(super) fn alternate(
+        &self,
+        s: &[f64],
+        beta: &mut [f64],
+        least_output: f64,
+        fastest_growth: f64,
+    ) {
         let top = super::block::largest(s);
         if top == 0.0 {
             return;
         }
-        for (beta, s) in beta.iter_mut().zip(s) {
-            *beta *= s.abs() / top;
-        }
-        let sums = self.fold(beta, |sum, g| *sum += g);
-        for (beta, &group) in beta.iter_mut().zip(&self.of_kernel) {
-            *beta = if sums[group] > 0.0 {
-                *beta / sums[group]
-            } else {
-                0.0
-            };
-        }
+        let before = self.fold(beta, |sum, b| *sum += b);
+        let g: Vec<f64> = beta
+            .iter()
+            .zip(s)
+            .map(|(b, s)| b * (s.abs() / top))
+            .collect();
+        let sums = self.fold(&g, |sum, g| *sum += g);
         let mut outputs = vec![0.0; self.n_groups];
-        for ((lambda, s), &group) in beta.iter().zip(s).zip(&self.of_kernel) {
-            outputs[group] += lambda * (s / top) * (s / top);
+        for (((beta, g), s), &group) in beta.iter_mut().zip(&g).zip(s).zip(&self.of_kernel) {
+            // a group without output keeps its shares
+            *beta = if sums[group] > 0.0 {
+                g / sums[group]
+            } else {
+                *beta / before[group].max(f64::MIN_POSITIVE)
+            };
+            outputs[group] += *beta * (s / top) * (s / top);
         }
-        let total: f64 = outputs.iter().map(|w| w.sqrt()).sum();
+        let roots: Vec<f64> = outputs.iter().map(|w| w.sqrt()).collect();
+        let least = least_output * super::block::largest(&roots);
+        let roots: Vec<f64> = roots.iter().map(|w| w.max(least)).collect();
+        let total: f64 = roots.iter().sum();
         for (beta, &group) in beta.iter_mut().zip(&self.of_kernel) {
-            if *beta > 0.0 {
-                *beta = (*beta * total / outputs[group].sqrt()).min(f64::MAX);
+            let mut weight = total / roots[group];
+            if before[group] > 0.0 {
+                weight = weight.min(fastest_growth * before[group]);
             }
+            *beta *= weight;
         }
     }
 }
