@@ -76,7 +76,8 @@ def test_the_program_learns_the_same(digits, tmp_path, program):
     model, X, y = streamed(digits)
     views = digits[2]
     lines = (
-        json.dumps({**{name: X[i, columns].tolist() for name, columns in views.items()}, "label": str(y[i])}) for i in range(400)
+        json.dumps({**{name: X[i, columns].tolist() for name, columns in views.items()}, "label": str(y[i])})
+        for i in range(400)
     )
     (tmp_path / "stream.jsonl").write_text("\n".join(lines))
     command = [program, "online", "--features", "stream.jsonl", "--kernel", KERNELS, "--norm", "lp:4/3"]
