@@ -30,16 +30,16 @@ class OnlineMKLClassifier(ClassifierMixin, KernelEstimator):
     Parameters
     ----------
     kernels : None, str, Kernel or list of them
-        As for `MKLClassifier`; functions and precomputed matrices cannot follow a stream. Widths such as ``"mean"`` are chosen by
-        the samples of the first call.
+        As for `MKLClassifier`; functions and precomputed matrices cannot follow a stream. Widths such as ``"mean"`` are
+        chosen by the samples of the first call.
     norm : str, default="lp:4/3"
         How kernels share: ``"lp:P"`` with 1 < P, ``"block:R"`` with 1 < R ≤ 2, or ``"block:auto"``, which fits R to the number
         of kernels.
     C : float, default=1.0
         Largest step of the solvers pa1 and omcl; the others do not use it.
     solver : str, default="auto"
-        ``"om2"`` (auto), ``"obscure"`` (its first stage; ``"obscure:eta=2"``), ``"pegasos"`` (``"pegasos:lambda=0.001"``), ``"pa1"``
-        (on the average kernel) or ``"omcl"`` (every kernel by itself, and a combiner).
+        ``"om2"`` (auto), ``"obscure"`` (its first stage; ``"obscure:eta=2"``), ``"pegasos"`` (``"pegasos:lambda=0.001"``),
+        ``"pa1"`` (on the average kernel) or ``"omcl"`` (every kernel by itself, and a combiner).
     max_iter : int or None
         Passes over the data in `fit`; None: 5.
     views : dict or None
@@ -49,7 +49,8 @@ class OnlineMKLClassifier(ClassifierMixin, KernelEstimator):
     n_jobs, verbose, callback
         As for `MKLClassifier`. A callback that asks to stop raises RuntimeError; what was learned stays.
     budget : str, int or None
-        At most so many support vectors: ``"1000"``, ``"1000:oldest"``, ``"1000:smallest"`` or ``"1000:project"``. None: no bound.
+        At most so many support vectors: ``"1000"``, ``"1000:oldest"``, ``"1000:smallest"`` or ``"1000:project"``. None: no
+        bound.
 
     Attributes
     ----------
