@@ -83,6 +83,8 @@ fn every_example_gets_a_line_and_the_state_is_a_model() {
             .or(inspected["n_training"].as_u64()),
         Some(900)
     );
+    let told = folder.good(&["inspect", "state.mk"]);
+    assert!(told.contains("from a stream of 900 examples"), "{told}");
     let data = digits().expect("digits");
     folder.arrays(
         "new.npz",

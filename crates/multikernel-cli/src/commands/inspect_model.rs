@@ -171,16 +171,19 @@ impl Outcome {
         }
         let value = |key: &str| record.get(key).and_then(serde_json::Value::as_f64);
         let word = |key: &str| record.get(key).and_then(serde_json::Value::as_str);
-        let mut out = format!(
-            "trained by {} on {} samples with {} kernels, {}",
-            word("solver").unwrap_or("?"),
-            value("n_samples").unwrap_or(f64::NAN),
-            record
-                .get("kernels")
-                .and_then(serde_json::Value::as_array)
-                .map_or(0, Vec::len),
-            word("status").unwrap_or("?"),
-        );
+        let solver = word("solver").unwrap_or("?");
+        let mut out = match value("n_seen") {
+            Some(seen) => format!("learned by {solver} from a stream of {seen} examples"),
+            None => format!(
+                "trained by {solver} on {} samples with {} kernels, {}",
+                value("n_samples").unwrap_or(f64::NAN),
+                record
+                    .get("kernels")
+                    .and_then(serde_json::Value::as_array)
+                    .map_or(0, Vec::len),
+                word("status").unwrap_or("?"),
+            ),
+        };
         if let Some(seconds) = record["seconds"]["train"].as_f64() {
             out.push_str(&format!(" in {seconds:.2} s"));
         }
