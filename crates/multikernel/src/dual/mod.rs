@@ -38,7 +38,7 @@ use extrapolate::Extrapolation;
 use outputs::Outputs;
 use rows::Rows;
 use simplex::Newton;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The inner accuracy is this share of the current gap: tighter wastes steps, looser stalls the gap.
 const INNER_SHARE: f64 = 0.3;
@@ -175,6 +175,7 @@ pub fn solve(
     let mut history: Vec<Look> = Vec::new();
     let mut steps = 0;
     let mut gap = f64::INFINITY;
+    let mut patience = Patience::new(limits, observer);
     let least_share = LEAST_INNER_SHARE.min(LEAST_SHARE_OF_TOLERANCE * limits.tolerance);
     let mut doubted = false;
     let mut certificate = None;
@@ -214,12 +215,14 @@ pub fn solve(
             let size = scale(problem, &state, &history);
             share * gap.min(first_gap * size).max(limits.tolerance * size)
         };
-        let mut late = || limits.deadline.is_some_and(|d| Instant::now() >= d);
-        let inner = smo::solve(&mut rows, problem, &mut state, target, u64::MAX, &mut late);
+        let mut stop = || patience.is_over();
+        let inner = smo::solve(&mut rows, problem, &mut state, target, u64::MAX, &mut stop);
         steps += inner.steps;
         if inner.gap > target && !inner.stopped {
             // Steps on pairs have given up.
-            polish::polish(gram, &weights, &rows, problem, &mut state, target);
+            polish::polish(
+                gram, &weights, &rows, problem, &mut state, target, &mut stop,
+            );
         } else if exact && outputs.is_none() && inner.steps > 0 {
             state.scores = rows.exact_product(&state.a);
         }
@@ -268,7 +271,7 @@ pub fn solve(
                 break Status::Converged;
             }
         }
-        if told.is_break() {
+        if told.is_break() || patience.told_to_stop {
             break Status::Stopped;
         }
         if inner.stopped {
@@ -307,6 +310,37 @@ pub fn solve(
         status,
         steps,
         history,
+    }
+}
+
+/// Inside of a round the observer is asked so often whether to stop.
+const ASKED_EVERY: Duration = Duration::from_millis(100);
+
+/// Whether to stop inside of a round: by the clock, or because the observer says so.
+struct Patience<'a> {
+    deadline: Option<Instant>,
+    observer: &'a dyn Observer,
+    asked: Instant,
+    told_to_stop: bool,
+}
+
+impl<'a> Patience<'a> {
+    fn new(limits: &Limits, observer: &'a dyn Observer) -> Self {
+        Patience {
+            deadline: limits.deadline,
+            observer,
+            asked: Instant::now(),
+            told_to_stop: false,
+        }
+    }
+
+    fn is_over(&mut self) -> bool {
+        let now = Instant::now();
+        if now.duration_since(self.asked) >= ASKED_EVERY {
+            self.asked = now;
+            self.told_to_stop |= self.observer.progress(&Progress::Alive).is_break();
+        }
+        self.told_to_stop || self.deadline.is_some_and(|d| now >= d)
     }
 }
 

@@ -19,8 +19,8 @@ use super::extrapolate::Extrapolation;
 use super::rows::Rows;
 use super::simplex::Newton;
 use super::{
-    COARSE_SHARE, COARSE_TOLERANCE, FIRST_GAP, LEAST_INNER_SHARE, Limits, Look, NOISY, Solution,
-    Start, Status, free,
+    COARSE_SHARE, COARSE_TOLERANCE, FIRST_GAP, LEAST_INNER_SHARE, Limits, Look, NOISY, Patience,
+    Solution, Start, Status, free,
 };
 use crate::certificate::{
     MulticlassProblem, certify_multiclass, multiclass_from_scores, multiclass_risk,
@@ -30,14 +30,12 @@ use crate::math;
 use crate::norm::Norm;
 use crate::observe::{Observer, Progress};
 use crate::random::Random;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The inner accuracy is this share of the current gap: row steps from a good start are cheap beside a round.
 const INNER_SHARE: f64 = 0.1;
 /// From so many samples on, a part of the samples is solved first.
 const COARSE_FROM: usize = 800;
-/// The observer is asked whether to stop so often inside of a round.
-const ASKED_EVERY: Duration = Duration::from_millis(100);
 
 /// Solves the problem; `start` makes it a warm start. Coefficients are row after row, one number per class.
 ///
@@ -92,8 +90,7 @@ pub fn solve(
     let mut share = INNER_SHARE;
     let mut doubted = false;
     let mut certificate = None;
-    let mut asked = Instant::now();
-    let mut told_to_stop = false;
+    let mut patience = Patience::new(limits, observer);
     let status = loop {
         let mut rows = Rows::on_demand(gram.combine(&weights), n, memory, &[]);
         // Scores from rows rounded to f32 carry an error in proportion to A; exact ones to start with leave an error in
@@ -113,16 +110,7 @@ pub fn solve(
                 false => share * gap.min(first_gap * primal).max(tolerance),
             }
         };
-        let mut stop = || {
-            if limits.deadline.is_some_and(|d| Instant::now() >= d) {
-                return true;
-            }
-            if asked.elapsed() >= ASKED_EVERY {
-                asked = Instant::now();
-                told_to_stop |= observer.progress(&Progress::Alive).is_break();
-            }
-            told_to_stop
-        };
+        let mut stop = || patience.is_over();
         let inner = crammer_singer::solve(&mut rows, problem, &mut state, &target, &mut stop);
         steps += inner.steps;
         if inner.gap > inner.target && !inner.stopped {
@@ -170,7 +158,7 @@ pub fn solve(
                 break Status::Converged;
             }
         }
-        if told.is_break() || told_to_stop {
+        if told.is_break() || patience.told_to_stop {
             break Status::Stopped;
         }
         if inner.stopped {

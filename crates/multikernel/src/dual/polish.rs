@@ -20,7 +20,7 @@ const MOST_STEPS: usize = 40;
 /// Ridge relative to the mean diagonal, far below what f64 can tell apart after a factorisation.
 const RIDGE: f64 = 1e-13;
 
-/// Moves `state.a`, with exact scores, while that lowers the gap; the gap reached.
+/// Moves `state.a`, with exact scores, while that lowers the gap and `stop` does not say otherwise; the gap reached.
 pub(super) fn polish(
     gram: &Gram,
     weights: &[f64],
@@ -28,13 +28,14 @@ pub(super) fn polish(
     problem: &Problem<'_>,
     state: &mut smo::Coefficients,
     target: f64,
+    stop: &mut dyn FnMut() -> bool,
 ) -> f64 {
     state.scores = rows.exact_product(&state.a);
     let mut gap = smo::gap(problem, state);
     let mut best = state.clone();
     let mut least = gap;
     for _ in 0..MOST_STEPS {
-        if gap <= target || !step(gram, weights, rows, problem, state) {
+        if gap <= target || stop() || !step(gram, weights, rows, problem, state) {
             break;
         }
         gap = smo::gap(problem, state);

@@ -15,7 +15,7 @@
 //! Cost: per round one SVM to the end, warm started, and one visit to every pair of support samples and kernel.
 
 use super::rows::Rows;
-use super::{Limits, Look, Solution, Start, Status, cold_start, polish, scale, smo};
+use super::{Limits, Look, Patience, Solution, Start, Status, cold_start, polish, scale, smo};
 use crate::certificate::{Problem, certify, from_scores};
 use crate::gram::{Coefficients, Gram};
 use crate::norm::Norm;
@@ -50,16 +50,19 @@ pub fn solve(
     };
     let mut history: Vec<Look> = Vec::new();
     let mut steps = 0;
+    let mut patience = Patience::new(limits, observer);
     let status = loop {
         let mut rows = Rows::new(gram.combine(&weights), n, limits.memory);
         state.scores = rows.exact_product(&state.a);
         let target = INNER_SHARE * limits.tolerance * scale(problem, &state, &history);
-        let mut late = || limits.deadline.is_some_and(|d| Instant::now() >= d);
-        let inner = smo::solve(&mut rows, problem, &mut state, target, u64::MAX, &mut late);
+        let mut stop = || patience.is_over();
+        let inner = smo::solve(&mut rows, problem, &mut state, target, u64::MAX, &mut stop);
         steps += inner.steps;
         if inner.gap > target && !inner.stopped {
             // Steps on pairs have given up.
-            polish::polish(gram, &weights, &rows, problem, &mut state, target);
+            polish::polish(
+                gram, &weights, &rows, problem, &mut state, target, &mut stop,
+            );
         }
         state.scores = rows.exact_product(&state.a);
         let forms = gram.quadratic_forms(Coefficients::single(&state.a));
@@ -78,7 +81,7 @@ pub fn solve(
         if now.relative_gap() <= limits.tolerance {
             break Status::Converged;
         }
-        if told.is_break() {
+        if told.is_break() || patience.told_to_stop {
             break Status::Stopped;
         }
         if inner.stopped {
