@@ -1,4 +1,5 @@
-//! Model files: whatever the bytes, an answer or an error; and a model that was read can be written and applied.
+//! Model files: whatever the bytes, an answer or an error; and a model that was read can be written and applied, and a stream's state
+//! asked.
 //!
 //! The first byte chooses. 0: the bytes of a file follow. 1: its parts follow, with a zero byte after each: the header, a line
 //! `name type count` for each tensor, the tensors' bytes. The container is then made here, so that a change in one part
@@ -8,6 +9,7 @@
 use libfuzzer_sys::fuzz_target;
 use multikernel::data::{Pairwise, View, ViewData, Views};
 use multikernel::model::Model;
+use multikernel::online::Online;
 
 /// Tensors of parts hold at most so many numbers.
 const MOST: usize = 512;
@@ -21,6 +23,10 @@ fuzz_target!(|data: &[u8]| {
     let Ok(model) = Model::from_bytes(&file) else {
         return;
     };
+    if let Ok(online) = Online::from_bytes(&file) {
+        let _ = online.predict(model.samples());
+        let _ = online.to_bytes();
+    }
     let written = model
         .to_bytes()
         .expect("a model that was read can be written");

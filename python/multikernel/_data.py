@@ -124,8 +124,15 @@ def read_as_in_file(X: Any, views: list[dict]) -> Samples:
     names = column_names(X)
     if names is not None and all(view["columns"] for view in views):
         return _cut(X, {view["name"]: view["columns"] for view in views})
+    if len(views) > 1:
+        listed = ", ".join(f"'{view['name']}'" for view in views)
+        raise ValueError(
+            f"X: the model looks at the views {listed}, and a table does not say which column is whose; give a data frame with "
+            "the columns of training, or a dictionary of views"
+        )
     X = check_array(X, accept_sparse="csr", dtype=_NUMBERS)
-    return _samples({ONLY_VIEW: X}, {ONLY_VIEW: names})
+    name = views[0]["name"] if views else ONLY_VIEW
+    return _samples({name: X}, {name: names})
 
 
 def column_names(X: Any) -> list[str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,46 @@ def _required(estimator, y: Any) -> None:
         raise ValueError(f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None")
 
 
-class MKLClassifier(ClassifierMixin, BaseMKL):
+class ByScores:
+    """Classes by scores, of estimators that have `classes_` and `_scores`."""
+
+    classes_: np.ndarray
+    _scores: Callable[[Any], np.ndarray]
+
+    def decision_function(self, X):
+        """Scores of new samples.
+
+        Parameters
+        ----------
+        X : like X of `fit`
+            The samples; with precomputed kernels, the kernels between them (rows) and the training samples (columns).
+
+        Returns
+        -------
+        array of shape (n,) for two classes (positive: the second), else (n, n_classes)
+            For one-vs-one the number of pairs that a class wins, plus less than ½ by how clearly.
+        """
+        scores = self._scores(X)
+        return _one_score(scores)[:, 0] if len(self.classes_) == 2 else scores
+
+    def predict(self, X):
+        """Classes of new samples.
+
+        Parameters
+        ----------
+        X : like X of `fit`
+            The samples.
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        scores = self.decision_function(X)
+        index = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[index]
+
+
+class MKLClassifier(ByScores, ClassifierMixin, BaseMKL):
     """Multiple kernel learning for classification.
 
     Learns a weight for every kernel together with the predictor, as one convex problem ½Ω(‖w_1‖, …, ‖w_M‖)² + C Σ loss.
@@ -254,38 +293,6 @@ class MKLClassifier(ClassifierMixin, BaseMKL):
             scores[test] = _one_score(found) if len(names) == 2 else found
         prepared.kernels, prepared.targets, prepared.weights, prepared.rows = whole
         return _calibration.fit(scores[:, 0] if len(names) == 2 else scores, index, weights, len(names))
-
-    def decision_function(self, X):
-        """Scores of new samples.
-
-        Parameters
-        ----------
-        X : like X of `fit`
-            The samples; with precomputed kernels, the kernels between them (rows) and the training samples (columns).
-
-        Returns
-        -------
-        array of shape (n,) for two classes (positive: the second), else (n, n_classes)
-            For one-vs-one the number of pairs that a class wins, plus less than ½ by how clearly.
-        """
-        scores = self._scores(X)
-        return _one_score(scores)[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X):
-        """Classes of new samples.
-
-        Parameters
-        ----------
-        X : like X of `fit`
-            The samples.
-
-        Returns
-        -------
-        array of shape (n,)
-        """
-        scores = self.decision_function(X)
-        index = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[index]
 
     def _has_probabilities(self) -> bool:
         if not self.probability:

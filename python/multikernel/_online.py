@@ -15,13 +15,13 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_
 
 from . import _data, _native, plotting
 from ._base import OWN_KEY, DataWarning, KernelEstimator
-from ._estimators import _one_score, _required, _spelled
+from ._estimators import ByScores, _required, _spelled
 from ._prepare import number
 from ._progress import Listener, threads
 from .kernels import Plan
 
 
-class OnlineMKLClassifier(ClassifierMixin, KernelEstimator):
+class OnlineMKLClassifier(ByScores, ClassifierMixin, KernelEstimator):
     """Multiple kernel learning from a stream of examples.
 
     Every example is predicted, then learned; none has to be seen twice. `partial_fit` goes on where the last call ended, `fit`
@@ -186,9 +186,15 @@ class OnlineMKLClassifier(ClassifierMixin, KernelEstimator):
             self._warn()
         return self
 
+    def _samples(self, X: Any, reset: bool) -> _data.Samples:
+        views = None if reset else getattr(self, "_file_views", None)
+        if views is None or _data.is_many(X) or _data.is_strings(X):
+            return _data.read_features(self, X, self.views, reset)
+        return _data.read_as_in_file(X, views)
+
     def _read(self, X: Any, y: Any, reset: bool) -> tuple[_data.Samples, np.ndarray]:
         _required(self, y)
-        samples = _data.read_features(self, X, self.views, reset)
+        samples = self._samples(X, reset)
         y = column_or_1d(y, warn=True)
         assert_all_finite(y, input_name="y")
         check_classification_targets(y)
@@ -208,6 +214,7 @@ class OnlineMKLClassifier(ClassifierMixin, KernelEstimator):
             if not isinstance(getattr(self, name), str):
                 raise TypeError(f"{name}: it is {getattr(self, name)!r}; give a word, see the documentation")
         self.classes_ = classes
+        self._file_views = None
         self._online = _native.Online(
             samples.native,
             plan.specs,
@@ -255,44 +262,9 @@ class OnlineMKLClassifier(ClassifierMixin, KernelEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        views = getattr(self, "_file_views", None)
-        if views is None or _data.is_many(X) or _data.is_strings(X):
-            samples = _data.read_features(self, X, self.views, reset=False)
-        else:
-            samples = _data.read_as_in_file(X, views)
+        samples = self._samples(X, reset=False)
         with Listener(self.verbose, None) as listener:
             return self._online.scores(samples.native, threads(self.n_jobs), listener.hook())
-
-    def decision_function(self, X):
-        """Scores of new samples, by what was learned so far.
-
-        Parameters
-        ----------
-        X : like X of `fit`
-            The samples.
-
-        Returns
-        -------
-        array of shape (n,) for two classes (positive: the second), else (n, n_classes)
-        """
-        scores = self._scores(X)
-        return _one_score(scores)[:, 0] if len(self.classes_) == 2 else scores
-
-    def predict(self, X):
-        """Classes of new samples, by what was learned so far.
-
-        Parameters
-        ----------
-        X : like X of `fit`
-            The samples.
-
-        Returns
-        -------
-        array of shape (n,)
-        """
-        scores = self.decision_function(X)
-        index = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[index]
 
     @property
     def support_(self) -> np.ndarray:

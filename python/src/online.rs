@@ -10,7 +10,7 @@ use multikernel::observe::{Observer, Progress};
 use multikernel::online::{Rule, Settings};
 use multikernel::{Error, Result};
 use numpy::ndarray::Array2;
-use numpy::{IntoPyArray, PyArray1, PyArray2};
+use numpy::{IntoPyArray, PyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -108,40 +108,36 @@ impl Online {
         Ok((make, (self.to_bytes(py)?,)))
     }
 
-    /// Learns examples in their order, as new ones, or as those from a number on that were seen before. Returns what was
-    /// predicted before each label was seen: a position in `classes`, −1 while there was none.
+    /// Learns examples in their order, as new ones, or as those from a number on that were seen before.
     #[pyo3(signature = (views, labels, again_from=None, threads=1, listener=None))]
-    fn learn<'py>(
+    fn learn(
         &mut self,
-        py: Python<'py>,
+        py: Python<'_>,
         views: &Views,
         labels: Vec<String>,
         again_from: Option<u64>,
         threads: usize,
         listener: Option<Py<PyAny>>,
-    ) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    ) -> PyResult<()> {
         let (online, views) = (&mut self.inner, &views.inner);
         let n = views.len();
         if labels.len() != n {
             let text = format!("y: there are {} labels for {n} samples", labels.len());
             return Err(PyValueError::new_err(text));
         }
-        let said = job::run(py, threads, listener.as_ref(), |reporter| {
-            let mut said = Vec::with_capacity(n);
+        job::run(py, threads, listener.as_ref(), |reporter| {
             for from in (0..n).step_by(BLOCK) {
                 look(reporter, "learning", from, n)?;
                 let rows: Vec<usize> = (from..(from + BLOCK).min(n)).collect();
                 let block = views.select(&rows)?;
                 let known: Vec<Option<&str>> = rows.iter().map(|&i| Some(&labels[i][..])).collect();
-                let outcomes = match again_from {
+                match again_from {
                     Some(first) => online.learn_again(&block, &known, first + from as u64)?,
                     None => online.learn(&block, &known)?,
                 };
-                said.extend(outcomes.iter().map(|o| o.prediction.map_or(-1, i64::from)));
             }
-            Ok(said)
-        })?;
-        Ok(said.into_pyarray(py))
+            Ok(())
+        })
     }
 
     /// Counts what follows as one more pass over the data.

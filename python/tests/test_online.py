@@ -5,7 +5,9 @@ import pickle
 import subprocess
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
 import multikernel as mk
@@ -93,6 +95,31 @@ def test_the_program_learns_the_same(digits, tmp_path, program):
     loaded.partial_fit({name: view[400:] for name, view in named.items()}, y[400:])
     model.partial_fit(X[400:], y[400:])
     np.testing.assert_array_equal(loaded.decision_function(named), model.decision_function(X))
+
+
+@pytest.mark.parametrize("cuts", [[], ["--view", "u=a,b", "--view", "v=c,d"]])
+def test_goes_on_from_the_programs_state_on_plain_tables(cuts, tmp_path, program):
+    X, y = load_iris(return_X_y=True)
+    order = np.random.default_rng(0).permutation(150)
+    frame, y = pd.DataFrame(X[order], columns=list("abcd")), y[order]
+    frame.assign(label=y).to_csv(tmp_path / "s.csv", index=False)
+    command = [program, "online", "s.csv", *cuts, "--checkpoint", "state.mk", "--out", "said.jsonl", "--quiet"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    model = mk.load(tmp_path / "state.mk")
+    assert (model.predict(frame) == y).mean() > 0.9
+    before = model.decision_function(frame)
+    assert (model.partial_fit(frame, y).decision_function(frame) != before).any()
+    if cuts:
+        with pytest.raises(ValueError, match="'u', 'v'.*data frame"):
+            model.predict(frame.to_numpy())
+    else:
+        values = frame.to_numpy()
+        assert (model.partial_fit(values, y).predict(values) == y).mean() > 0.9
+    # the other way: the program has no position in a stream that Python read
+    mk.OnlineMKLClassifier(kernels="rbf:width=1").partial_fit(frame, y).save(tmp_path / "python.mk")
+    command = [program, "online", "s.csv", "--checkpoint", "python.mk", "--resume"]
+    told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert told.returncode == 1 and "python.mk" in told.stderr and "position" in told.stderr and "go on in" in told.stderr
 
 
 def test_what_cannot_follow_a_stream_says_so(digits):

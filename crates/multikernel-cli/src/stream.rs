@@ -175,8 +175,14 @@ impl Job<'_> {
             .into()),
             (Some(_), true) => {
                 let online = Online::load(file)?;
-                let position: Position = serde_json::from_value(online.carried().clone())
-                    .with_context(|| format!("{}: its position", file.display()))?;
+                let position = serde_json::from_value(online.carried().clone());
+                let position: Position = position.map_err(|_| {
+                    Error::input(
+                        file.display().to_string(),
+                        "the state does not say which position of a stream it is at: this command did not write it",
+                        "go on in Python with multikernel.load, or begin a new state",
+                    )
+                })?;
                 if *online.settings() != self.settings {
                     return Err(Error::input(
                         file.display().to_string(),
