@@ -73,6 +73,7 @@ pub mod observe;
 pub mod online;
 mod pages;
 pub mod random;
+pub mod record;
 pub mod result;
 pub mod stochastic;
 
