@@ -75,6 +75,7 @@ mod pages;
 pub mod random;
 pub mod record;
 pub mod result;
+pub mod search;
 pub mod stochastic;
 
 pub use error::{Error, Result};

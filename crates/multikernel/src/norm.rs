@@ -136,6 +136,14 @@ impl Norm {
         }
     }
 
+    /// The group of each kernel for mixed norms, numbered without holes; none for others.
+    pub fn groups(&self) -> Option<&[usize]> {
+        match &self.shape {
+            Shape::Mixed(groups) => Some(groups.of_kernel()),
+            _ => None,
+        }
+    }
+
     /// Ω(g).
     pub fn value(&self, g: &[f64]) -> f64 {
         match &self.shape {

@@ -27,14 +27,14 @@ const RIDGE: f64 = 1e-9;
 
 /// The best weights so far and the step from there that is being tried.
 #[derive(Debug)]
-pub(super) struct Newton {
+pub(crate) struct Newton {
     best: Vec<f64>,
     primal: f64,
     halvings: u32,
 }
 
 impl Newton {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Newton {
             best: Vec::new(),
             primal: f64::INFINITY,
@@ -44,7 +44,7 @@ impl Newton {
 
     /// Replaces β by the next weights, given what the solver found for them; `newton_point` is the minimiser of the
     /// quadratic model around β, if that can be made.
-    pub(super) fn step(
+    pub(crate) fn step(
         &mut self,
         forms: &[f64],
         primal: f64,
