@@ -9,13 +9,17 @@ use crate::weights::{self, Bar};
 use anyhow::{Context, Result};
 use multikernel::baseline::{self, Holdout};
 use multikernel::certificate::relative_gap;
+use multikernel::calibration::Calibration;
 use multikernel::data::{ScaleOption, Scaling, Split, Targets, ViewData, Views};
 use multikernel::dual::Status;
+use multikernel::evaluate::{Bootstrap, evaluate};
 use multikernel::gram::{Indefinite, KernelSet, Options};
 use multikernel::metrics::{Truth, measure};
 use multikernel::mkl::{ProblemReport, Watched};
 use multikernel::observe::{Observer, Progress};
+use multikernel::record::{Evaluation, Record};
 use multikernel::result::ResultObject;
+use multikernel::select::SHARED;
 use multikernel::{Error, Fitted, Mkl, Model};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -39,6 +43,8 @@ pub(crate) struct Job<'a> {
     /// Or the share of the samples that is not.
     pub(crate) holdout: Option<f64>,
     pub(crate) baselines: bool,
+    /// Whether the model is to have probabilities.
+    pub(crate) probabilities: bool,
     /// What was chosen on the way here, in sentences.
     pub(crate) notes: Vec<String>,
 }
@@ -49,6 +55,8 @@ pub(crate) struct Trained {
     pub(crate) status: Status,
     pub(crate) result: ResultObject,
     pub(crate) notes: Vec<String>,
+    /// What is kept in the model beside the result object.
+    pub(crate) record: Record,
     held_out: usize,
     problems: Vec<ProblemReport>,
     /// Lines of the table of baselines.
@@ -139,6 +147,16 @@ impl Job<'_> {
             name: format!("these weights ({})", self.mkl_name(&fitted)),
             metrics: result.metrics.clone(),
         }];
+        if self.probabilities {
+            self.calibrate(&mut fitted, &set, &known.targets, session, &mut notes)?;
+        }
+        let record = Record {
+            evaluation: match &held_out {
+                Some(held_out) => Some(held_out.judged(&fitted.model, session.seed)?),
+                None => None,
+            },
+            ..Record::default()
+        };
         if self.baselines && !session.watcher.stopped() {
             let found = self.baselines(&set, &known, held_out.as_ref(), session, &mut notes)?;
             for (key, name, metrics, kernel) in found {
@@ -166,12 +184,47 @@ impl Job<'_> {
             status: fitted.status,
             result,
             notes,
+            record,
             held_out: held_out.map_or(0, |known| known.views.len()),
             problems: fitted.problems,
             compared,
         };
         trained.account(session);
         Ok(trained)
+    }
+
+    /// Gives the model probabilities; a stop leaves it without.
+    fn calibrate(
+        &self,
+        fitted: &mut Fitted,
+        set: &KernelSet,
+        targets: &Targets,
+        session: &Session,
+        notes: &mut Vec<String>,
+    ) -> Result<()> {
+        match self
+            .mkl
+            .calibrate(set, targets, session.seed, &session.watcher)
+        {
+            Ok(calibration) => {
+                fitted.model.set_calibration(Some(calibration))?;
+                notes.push(match calibration {
+                    Calibration::Sigmoid { .. } => {
+                        "probabilities: a sigmoid fitted to scores of 5 folds (Platt)".into()
+                    }
+                    Calibration::Temperature { temperature } => format!(
+                        "probabilities: the softmax of scores over {temperature:.3}, fitted to scores of 5 folds"
+                    ),
+                });
+                notes.push(SHARED.into());
+            }
+            Err(Error::Stopped) => {
+                notes.push("stopped before the model had probabilities: it has none".into());
+            }
+            Err(error) => return Err(error.into()),
+        }
+        session.watcher.clear();
+        Ok(())
     }
 
     fn mkl_name(&self, fitted: &Fitted) -> String {
@@ -325,6 +378,21 @@ impl Known {
     }
 }
 
+impl Known {
+    /// What the model is worth on samples that were held out, with intervals.
+    fn judged(&self, model: &Model, seed: u64) -> Result<Evaluation> {
+        let scores = model.scores(&self.views)?;
+        let truth = Self::truth(&self.targets);
+        let bootstrap = Bootstrap {
+            seed,
+            ..Bootstrap::default()
+        };
+        let samples = format!("{} samples held out", self.views.len());
+        let truth = truth.as_truth(&self.targets);
+        Ok(evaluate(model, &scores, truth, samples, &bootstrap))
+    }
+}
+
 /// What the model reaches in training (`train_…`) and on the samples held out.
 fn metrics(
     model: &Model,
@@ -363,7 +431,12 @@ impl Trained {
 
     /// Keeps the result object with the model.
     pub(crate) fn keep_result(&mut self) -> Result<()> {
-        self.model.set_training(serde_json::to_value(&self.result)?);
+        let mut training = serde_json::to_value(&self.result)?;
+        let record = serde_json::to_value(&self.record)?;
+        if let (Some(all), serde_json::Value::Object(more)) = (training.as_object_mut(), record) {
+            all.extend(more);
+        }
+        self.model.set_training(training);
         Ok(())
     }
 

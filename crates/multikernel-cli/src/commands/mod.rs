@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod demo;
+pub(crate) mod evaluate;
 pub(crate) mod gram;
 pub(crate) mod inspect;
 mod inspect_model;
@@ -25,6 +26,7 @@ pub(crate) fn run(command: Command) -> Result<Ending> {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Train(arguments) => return train::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
+        Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Online(arguments) => online::run(&arguments),
         Command::Gram(arguments) => gram::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),

@@ -6,7 +6,7 @@ use crate::session::{self, Session};
 use crate::training::{Job, Known};
 use anyhow::Result;
 use clap::Args;
-use multikernel::data::{LoadOptions, Purpose, Targets, ViewData, Views, load, load_numbers};
+use multikernel::data::{LoadOptions, Purpose, Targets, Task, ViewData, Views, load, load_numbers};
 use multikernel::dual::Status;
 use multikernel::norm::NormSpec;
 use multikernel::{Error, Mkl};
@@ -128,6 +128,10 @@ struct Options {
     #[arg(long, value_name = "FILE", requires = "validation")]
     validation_labels: Option<String>,
 
+    /// Gives the model probabilities of the classes, by training five times more on four fifths of the samples
+    #[arg(long)]
+    probabilities: bool,
+
     /// Does not train the unweighted sum and the best single kernel for comparison
     #[arg(long)]
     no_baselines: bool,
@@ -178,6 +182,14 @@ fn train(session: &Session, arguments: &Arguments) -> Result<Ending> {
     let dataset = session.read(&arguments.data)?;
     let mut notes = dataset.notes;
     let task = session::task(&arguments.data, dataset.labels.as_ref(), &mut notes)?;
+    if options.probabilities && task != Task::Classify {
+        return Err(Error::input(
+            "probabilities",
+            format!("the task {task} has no classes"),
+            "leave them out, or take the task classify",
+        )
+        .into());
+    }
     let targets = Targets::new(dataset.labels.as_ref(), task, dataset.views.len())?;
     let validation = match options.validation.is_empty() {
         true => None,
@@ -200,6 +212,7 @@ fn train(session: &Session, arguments: &Arguments) -> Result<Ending> {
         lambda,
         holdout,
         baselines: !options.no_baselines,
+        probabilities: options.probabilities,
         notes,
     };
     let mut trained = job.run(session)?;
