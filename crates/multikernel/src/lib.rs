@@ -78,6 +78,7 @@ pub mod random;
 pub mod record;
 pub mod result;
 pub mod select;
+pub mod stability;
 pub mod stochastic;
 
 pub use error::{Error, Result};

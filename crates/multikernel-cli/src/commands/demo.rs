@@ -48,6 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             holdout: Some(HELD_OUT),
             baselines: true,
             probabilities: false,
+            stability: None,
             notes: Vec::new(),
         };
         let trained = job.run(&session)?;

@@ -9,6 +9,7 @@ pub(crate) mod online;
 pub(crate) mod predict;
 pub(crate) mod solvers;
 pub(crate) mod train;
+pub(crate) mod tune;
 
 use crate::args::Command;
 use anyhow::Result;
@@ -25,6 +26,7 @@ pub(crate) fn run(command: Command) -> Result<Ending> {
     let done = match command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Train(arguments) => return train::run(&arguments),
+        Command::Tune(arguments) => return tune::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
         Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Online(arguments) => online::run(&arguments),
