@@ -4,7 +4,7 @@ use crate::args::KernelArgs;
 use crate::machine;
 use crate::output::{number, table, write_whole};
 use crate::progress::Watcher;
-use crate::session::Session;
+use crate::session::{Session, command_line};
 use crate::weights::{self, Bar};
 use anyhow::{Context, Result};
 use multikernel::baseline::{self, Holdout};
@@ -12,9 +12,11 @@ use multikernel::certificate::relative_gap;
 use multikernel::data::{ScaleOption, Scaling, Split, Targets, ViewData, Views};
 use multikernel::dual::Status;
 use multikernel::gram::{Indefinite, KernelSet, Options};
+use multikernel::inspect::align;
 use multikernel::metrics::{Truth, measure};
 use multikernel::mkl::{ProblemReport, Watched};
 use multikernel::observe::{Observer, Progress};
+use multikernel::record::Record;
 use multikernel::result::ResultObject;
 use multikernel::{Error, Fitted, Mkl, Model};
 use std::collections::BTreeMap;
@@ -48,6 +50,8 @@ pub(crate) struct Trained {
     pub(crate) model: Model,
     pub(crate) status: Status,
     pub(crate) result: ResultObject,
+    /// What a report shows besides; its notes are filled in when it is kept.
+    pub(crate) record: Record,
     pub(crate) notes: Vec<String>,
     held_out: usize,
     problems: Vec<ProblemReport>,
@@ -127,6 +131,10 @@ impl Job<'_> {
         };
         session.watcher.clear();
         let mut result = ResultObject::new(&fitted);
+        let mut record = Record {
+            command: Some(command_line()),
+            ..Record::new(&fitted)
+        };
         result.metrics = metrics(&fitted.model, &known, held_out.as_ref())?;
         let mut notes = self.notes.clone();
         notes.append(&mut fitted.notes);
@@ -154,6 +162,22 @@ impl Job<'_> {
             }
             session.watcher.clear();
         }
+        if !session.watcher.stopped() {
+            let options = Options {
+                memory: session.memory_left(),
+                ..options
+            };
+            let weights: Vec<f64> = bars(&result).iter().map(|bar| bar.weight).collect();
+            // With --bias on, a joint problem has one more kernel, which aligns with nothing.
+            let weights = &weights[..set.kernels().len()];
+            match align(&set, &known.targets, weights, &options, &session.watcher) {
+                Ok(Ok(alignment)) => record.alignment = Some(alignment),
+                Ok(Err(why)) => notes.push(why),
+                Err(Error::Stopped) => {}
+                Err(error) => notes.push(format!("alignments were not computed: {error}")),
+            }
+            session.watcher.clear();
+        }
         result.seconds.load = load;
         result.seconds.kernels = kernels;
         result.seed = session.seed;
@@ -165,6 +189,7 @@ impl Job<'_> {
             model,
             status: fitted.status,
             result,
+            record,
             notes,
             held_out: held_out.map_or(0, |known| known.views.len()),
             problems: fitted.problems,
@@ -325,6 +350,18 @@ impl Known {
     }
 }
 
+/// The weights of all kernels.
+fn bars(result: &ResultObject) -> Vec<Bar> {
+    let kernels = result.kernels.iter();
+    kernels
+        .map(|kernel| Bar {
+            name: kernel.name.clone(),
+            group: kernel.group.clone(),
+            weight: kernel.weight.0.iter().sum::<f64>() / kernel.weight.0.len().max(1) as f64,
+        })
+        .collect()
+}
+
 /// What the model reaches in training (`train_…`) and on the samples held out.
 fn metrics(
     model: &Model,
@@ -361,9 +398,11 @@ impl Trained {
         self.result.peak_memory_bytes = machine::peak_memory();
     }
 
-    /// Keeps the result object with the model.
+    /// Keeps the result object with the model, and what a report shows besides.
     pub(crate) fn keep_result(&mut self) -> Result<()> {
-        self.model.set_training(serde_json::to_value(&self.result)?);
+        self.record.notes = self.notes.clone();
+        let training = self.record.beside(&self.result)?;
+        self.model.set_training(training);
         Ok(())
     }
 
@@ -393,7 +432,7 @@ impl Trained {
 
     pub(crate) fn text(&self) -> String {
         let mut out = self.title();
-        out.push_str(&weights::text(&self.bars(), self.problems.len()));
+        out.push_str(&weights::text(&bars(&self.result), self.problems.len()));
         out.push_str(&self.certificate());
         out.push_str(&self.comparison());
         let seconds = &self.result.seconds;
@@ -429,17 +468,6 @@ impl Trained {
             if model.has_bias() { "on" } else { "off" },
             result.solver
         )
-    }
-
-    fn bars(&self) -> Vec<Bar> {
-        let kernels = self.result.kernels.iter();
-        kernels
-            .map(|kernel| Bar {
-                name: kernel.name.clone(),
-                group: kernel.group.clone(),
-                weight: kernel.weight.0.iter().sum::<f64>() / kernel.weight.0.len().max(1) as f64,
-            })
-            .collect()
     }
 
     fn certificate(&self) -> String {

@@ -74,6 +74,7 @@ pub mod online;
 mod pages;
 pub mod random;
 pub mod record;
+pub mod report;
 pub mod result;
 pub mod stochastic;
 
