@@ -1,7 +1,9 @@
 //! What the user may write. Groups of options that several commands share are structs here; a command's own options
 //! stand in its file.
 
-use crate::commands::{demo, evaluate, gram, inspect, online, predict, solvers, train, tune};
+use crate::commands::{
+    demo, evaluate, gram, inspect, online, predict, report, shell, solvers, train, tune,
+};
 use clap::{Args, Parser, Subcommand};
 use multikernel::data::{LoadOptions, Purpose, ScaleOption, Task, ViewCut, Views};
 use multikernel::gram::Indefinite;
@@ -11,7 +13,18 @@ use std::str::FromStr;
 
 /// Multiple kernel learning: several kernels, one convex problem, a weight for every kernel.
 #[derive(Debug, Parser)]
-#[command(name = "multikernel", version, propagate_version = true)]
+#[command(
+    name = "multikernel",
+    version,
+    propagate_version = true,
+    after_help = "Examples:
+  multikernel demo                                             # see it work; writes demo-report.html
+  multikernel train --features table.csv --label-column class --scale standard --holdout 0.2 --model model.mk
+  multikernel predict --model model.mk --features new.csv --out predictions.csv
+  multikernel report model.mk --out report.html                # what was learned, for the browser
+
+Exit status: 0 done, 1 wrong data or values, 2 wrong usage, 3 not converged (with --strict), 130 stopped."
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -27,7 +40,10 @@ pub(crate) enum Command {
     Online(Box<online::Arguments>),
     Gram(gram::Arguments),
     Inspect(inspect::Arguments),
+    Report(report::Arguments),
     Solvers(solvers::Arguments),
+    Completions(shell::Completions),
+    Man(shell::Man),
 }
 
 /// Where the samples are.

@@ -133,6 +133,25 @@ impl Session {
     }
 }
 
+/// The command that runs, as one line for a shell. The program goes by its name, wherever it stands.
+pub(crate) fn command_line() -> String {
+    let words = std::env::args_os().skip(1);
+    let words = words.map(|word| quoted(&word.to_string_lossy()));
+    std::iter::once("multikernel".to_owned())
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
 /// What is to be learned: as asked, or as the labels suggest, which is said.
 pub(crate) fn task(
     data: &DataArgs,
@@ -145,4 +164,17 @@ pub(crate) fn task(
     let (task, reason) = infer_task(labels);
     notes.push(reason);
     Ok(task)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_as_a_shell_needs_it() {
+        assert_eq!(quoted("--norm=lp:4/3"), "--norm=lp:4/3");
+        assert_eq!(quoted("rbf:width=mean|mean*2"), "'rbf:width=mean|mean*2'");
+        assert_eq!(quoted("it's $HOME"), "'it'\\''s $HOME'");
+        assert_eq!(quoted(""), "''");
+    }
 }

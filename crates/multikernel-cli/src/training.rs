@@ -4,16 +4,17 @@ use crate::args::KernelArgs;
 use crate::machine;
 use crate::output::{number, table, write_whole};
 use crate::progress::Watcher;
-use crate::session::Session;
+use crate::session::{Session, command_line};
 use crate::weights::{self, Bar};
 use anyhow::{Context, Result};
 use multikernel::baseline::{self, Holdout};
-use multikernel::certificate::relative_gap;
 use multikernel::calibration::Calibration;
+use multikernel::certificate::relative_gap;
 use multikernel::data::{ScaleOption, Scaling, Split, Targets, ViewData, Views};
 use multikernel::dual::Status;
 use multikernel::evaluate::{Bootstrap, evaluate};
 use multikernel::gram::{Indefinite, KernelSet, Options};
+use multikernel::inspect::align;
 use multikernel::metrics::{Truth, measure};
 use multikernel::mkl::{ProblemReport, Watched};
 use multikernel::observe::{Observer, Progress};
@@ -61,9 +62,9 @@ pub(crate) struct Trained {
     pub(crate) model: Model,
     pub(crate) status: Status,
     pub(crate) result: ResultObject,
-    pub(crate) notes: Vec<String>,
-    /// What is kept in the model beside the result object.
+    /// What a report shows besides; its notes are filled in when it is kept.
     pub(crate) record: Record,
+    pub(crate) notes: Vec<String>,
     held_out: usize,
     problems: Vec<ProblemReport>,
     /// Lines of the table of baselines.
@@ -155,6 +156,10 @@ impl Job<'_> {
         };
         session.watcher.clear();
         let mut result = ResultObject::new(&fitted);
+        let mut record = Record {
+            command: Some(command_line()),
+            ..Record::new(&fitted)
+        };
         result.metrics = metrics(&fitted.model, &known, held_out.as_ref())?;
         let mut notes = self.notes.clone();
         notes.append(&mut fitted.notes);
@@ -170,13 +175,9 @@ impl Job<'_> {
         if self.probabilities {
             self.calibrate(&mut fitted, &set, &known.targets, session, &mut notes)?;
         }
-        let mut record = Record {
-            evaluation: match &held_out {
-                Some(held_out) => Some(held_out.judged(&fitted.model, session.seed)?),
-                None => None,
-            },
-            ..Record::default()
-        };
+        if let Some(held_out) = &held_out {
+            record.evaluation = Some(held_out.judged(&fitted.model, session.seed)?);
+        }
         if self.baselines && !session.watcher.stopped() {
             let found = self.baselines(&set, &known, held_out.as_ref(), session, &mut notes)?;
             for (key, name, metrics, kernel) in found {
@@ -189,6 +190,22 @@ impl Job<'_> {
                 }
                 result.baselines.insert(key.into(), object.into());
                 compared.push(Compared { name, metrics });
+            }
+            session.watcher.clear();
+        }
+        if !session.watcher.stopped() {
+            let options = Options {
+                memory: session.memory_left(),
+                ..options
+            };
+            let weights: Vec<f64> = bars(&result).iter().map(|bar| bar.weight).collect();
+            // With --bias on, a joint problem has one more kernel, which aligns with nothing.
+            let weights = &weights[..set.kernels().len()];
+            match align(&set, &known.targets, weights, &options, &session.watcher) {
+                Ok(Ok(alignment)) => record.alignment = Some(alignment),
+                Ok(Err(why)) => notes.push(why),
+                Err(Error::Stopped) => {}
+                Err(error) => notes.push(format!("alignments were not computed: {error}")),
             }
             session.watcher.clear();
         }
@@ -208,8 +225,8 @@ impl Job<'_> {
             model,
             status: fitted.status,
             result,
-            notes,
             record,
+            notes,
             held_out: held_out.map_or(0, |known| known.views.len()),
             problems: fitted.problems,
             compared,
@@ -243,7 +260,9 @@ impl Job<'_> {
             targets: &known.targets,
         });
         let (targets, watcher) = (&known.targets, &session.watcher);
-        let found = stability(&self.mkl, set, targets, fitted, held_out, &settings, watcher)?;
+        let found = stability(
+            &self.mkl, set, targets, fitted, held_out, &settings, watcher,
+        )?;
         if watcher.stopped() {
             notes.push(match &found {
                 Some(found) => format!(
@@ -457,6 +476,18 @@ impl Known {
     }
 }
 
+/// The weights of all kernels.
+fn bars(result: &ResultObject) -> Vec<Bar> {
+    let kernels = result.kernels.iter();
+    kernels
+        .map(|kernel| Bar {
+            name: kernel.name.clone(),
+            group: kernel.group.clone(),
+            weight: kernel.weight.0.iter().sum::<f64>() / kernel.weight.0.len().max(1) as f64,
+        })
+        .collect()
+}
+
 /// What the model reaches in training (`train_…`) and on the samples held out.
 fn metrics(
     model: &Model,
@@ -493,13 +524,10 @@ impl Trained {
         self.result.peak_memory_bytes = machine::peak_memory();
     }
 
-    /// Keeps the result object with the model.
+    /// Keeps the result object with the model, and what a report shows besides.
     pub(crate) fn keep_result(&mut self) -> Result<()> {
-        let mut training = serde_json::to_value(&self.result)?;
-        let record = serde_json::to_value(&self.record)?;
-        if let (Some(all), serde_json::Value::Object(more)) = (training.as_object_mut(), record) {
-            all.extend(more);
-        }
+        self.record.notes = self.notes.clone();
+        let training = self.record.beside(&self.result)?;
         self.model.set_training(training);
         Ok(())
     }
@@ -530,7 +558,7 @@ impl Trained {
 
     pub(crate) fn text(&self) -> String {
         let mut out = self.title();
-        out.push_str(&weights::text(&self.bars(), self.problems.len()));
+        out.push_str(&weights::text(&bars(&self.result), self.problems.len()));
         out.push_str(&self.certificate());
         out.push_str(&self.comparison());
         out.push_str(&self.stability());
@@ -567,17 +595,6 @@ impl Trained {
             if model.has_bias() { "on" } else { "off" },
             result.solver
         )
-    }
-
-    fn bars(&self) -> Vec<Bar> {
-        let kernels = self.result.kernels.iter();
-        kernels
-            .map(|kernel| Bar {
-                name: kernel.name.clone(),
-                group: kernel.group.clone(),
-                weight: kernel.weight.0.iter().sum::<f64>() / kernel.weight.0.len().max(1) as f64,
-            })
-            .collect()
     }
 
     fn certificate(&self) -> String {
@@ -639,7 +656,10 @@ impl Trained {
             .map(|&m| {
                 let own = stability.shares[m];
                 let mut row = vec![
-                    self.result.kernels.get(m).map_or(String::new(), |k| k.name.clone()),
+                    self.result
+                        .kernels
+                        .get(m)
+                        .map_or(String::new(), |k| k.name.clone()),
                     percent(own.value),
                     format!("{} … {}", percent(own.low), percent(own.high)),
                     percent(stability.chosen[m]),

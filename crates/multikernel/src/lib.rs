@@ -76,6 +76,7 @@ pub mod online;
 mod pages;
 pub mod random;
 pub mod record;
+pub mod report;
 pub mod result;
 pub mod search;
 pub mod select;

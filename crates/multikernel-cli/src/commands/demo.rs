@@ -1,5 +1,7 @@
 //! `multikernel demo`: the main job on data inside the program.
 
+use super::report;
+use super::train::check_folder;
 use crate::args::{CommonArgs, KernelArgs};
 use crate::training::Job;
 use anyhow::Result;
@@ -7,6 +9,7 @@ use clap::Args;
 use multikernel::data::{Targets, Task, digits};
 use multikernel::gram::Indefinite;
 use multikernel::mkl::{Mkl, Multiclass};
+use std::path::PathBuf;
 
 /// The share of the digits that is held out.
 const HELD_OUT: f64 = 0.5;
@@ -16,15 +19,24 @@ const COST: f64 = 10.0;
 /// The main job on data inside the program: handwritten digits, seen as four quadrants
 ///
 /// Needs no files. Learns to tell ten digits from half of 1797 images, with the default kernels of each quadrant: how much
-/// each kernel counts, how far the result is from the optimum, and what it is worth on the other half.
+/// each kernel counts, how far the result is from the optimum, and what it is worth on the other half. Ends with a report, a
+/// page for the browser that explains what was learned.
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  multikernel demo
+  multikernel demo --out digits.html --json digits.json")]
 pub(crate) struct Arguments {
+    /// Where the report goes
+    #[arg(long, value_name = "FILE.html", default_value = "demo-report.html")]
+    out: PathBuf,
+
     #[command(flatten)]
     common: CommonArgs,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let session = arguments.common.start()?;
+    check_folder(&arguments.out)?;
     session.run(|| {
         let output = &session.output;
         output.text(
@@ -51,9 +63,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             stability: None,
             notes: Vec::new(),
         };
-        let trained = job.run(&session)?;
+        let mut trained = job.run(&session)?;
+        trained.keep_result()?;
+        report::write(&trained.model, &arguments.out)?;
         output.notes(&trained.notes)?;
         output.text(&trained.text())?;
+        output.text(&format!(
+            "report written to {}; open it in a browser\n",
+            arguments.out.display()
+        ))?;
         output.warnings(&trained.result.warnings)?;
         output.json(&trained.result)
     })

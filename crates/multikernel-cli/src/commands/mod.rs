@@ -7,6 +7,8 @@ pub(crate) mod inspect;
 mod inspect_model;
 pub(crate) mod online;
 pub(crate) mod predict;
+pub(crate) mod report;
+pub(crate) mod shell;
 pub(crate) mod solvers;
 pub(crate) mod train;
 pub(crate) mod tune;
@@ -32,7 +34,10 @@ pub(crate) fn run(command: Command) -> Result<Ending> {
         Command::Online(arguments) => online::run(&arguments),
         Command::Gram(arguments) => gram::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Solvers(arguments) => solvers::run(&arguments),
+        Command::Completions(arguments) => shell::completions(&arguments),
+        Command::Man(arguments) => shell::man(&arguments),
     };
     done.map(|()| Ending::Done)
 }

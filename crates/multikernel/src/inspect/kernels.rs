@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Mean |k(x,x')|/√(k(x,x)k(x',x')) over pairs below which a kernel relates no samples.
 const IDENTITY: f64 = 1e-3;
 /// ‖centred K‖/‖K‖ below which what varies in a kernel is about the rounding of f32.
-const CONSTANT: f64 = 1e-5;
+pub(super) const CONSTANT: f64 = 1e-5;
 /// Centred alignment from which two kernels say the same.
 const SAME: f32 = 0.999;
 /// Ratio of scales from which the larger kernel drowns the smaller.
@@ -126,16 +126,16 @@ pub fn inspect_kernels(
 }
 
 /// The kernel of the targets, 1 for the same class or y·y', centred.
-struct TargetKernel<'a> {
+pub(super) struct TargetKernel<'a> {
     targets: &'a Targets,
     /// The targets less their mean, if they are numbers.
     centred: Vec<f64>,
     /// Frobenius norm of the centred kernel.
-    norm: f64,
+    pub(super) norm: f64,
 }
 
 impl<'a> TargetKernel<'a> {
-    fn new(targets: &'a Targets, n: usize) -> Option<Self> {
+    pub(super) fn new(targets: &'a Targets, n: usize) -> Option<Self> {
         match targets {
             Targets::None => None,
             Targets::Classes { names, index } => {
@@ -171,7 +171,7 @@ impl<'a> TargetKernel<'a> {
     }
 
     /// Σ_j of the centred values of row i with the target kernel's row i.
-    fn along(&self, i: usize, centred_row: &[f32]) -> f64 {
+    pub(super) fn along(&self, i: usize, centred_row: &[f32]) -> f64 {
         match self.targets {
             Targets::None => 0.0,
             Targets::Classes { index, .. } => centred_row

@@ -1,10 +1,12 @@
 //! What is in data and kernels, before anything is learned: shapes, ranges, class counts, alignments, spectra, and
 //! the warnings that a careful statistician would give.
 
+mod align;
 mod data;
 mod kernels;
 mod pairs;
 
+pub use align::align;
 pub use data::{DataReport, RepeatedSamples, TargetReport, ViewContents, ViewReport, inspect_data};
 pub use kernels::{KernelReport, KernelSummary, inspect_kernels};
 

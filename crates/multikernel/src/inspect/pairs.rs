@@ -37,6 +37,11 @@ impl Packed {
         self.values.par_chunks_exact_mut(self.length)
     }
 
+    /// The same, one after the other.
+    pub(super) fn halves_mut(&mut self) -> std::slice::ChunksExactMut<'_, f32> {
+        self.values.chunks_exact_mut(self.length)
+    }
+
     /// Multiplies a lower half by `factor`, and what lies off the diagonal by √2, because it stands for two entries.
     pub(super) fn normalise(half: &mut [f32], factor: f64) {
         let beside = (factor * std::f64::consts::SQRT_2) as f32;

@@ -3,9 +3,9 @@
 //! For every norm and fold there is a path: C ascends, and each training starts from the result of the one before, whose
 //! coefficients grow with C. Paths do not depend on each other, so results do not depend on the number of threads.
 
+use super::Folds;
 use super::choose::{Metric, Rule, agreement, choose, mean_and_error};
 use super::part::{Forward, Part, Parts};
-use super::Folds;
 use crate::data::Targets;
 use crate::dual::Status;
 use crate::error::{Error, Result};
@@ -99,7 +99,11 @@ impl Grid {
         }
         for (k, c) in self.costs.iter().enumerate() {
             if self.costs[..k].contains(c) {
-                return Err(Error::input("C", format!("{c} is there twice"), "give it once"));
+                return Err(Error::input(
+                    "C",
+                    format!("{c} is there twice"),
+                    "give it once",
+                ));
             }
         }
         for (k, (norm, _)) in self.norms.iter().enumerate() {
@@ -128,9 +132,8 @@ impl Grid {
                 let spec = spec.to_string();
                 for (cost, c) in self.costs.iter().enumerate() {
                     let own = |f: usize| {
-                        fits.iter().find(|fit| {
-                            fit.fold == f && fit.is_of(name, &spec, *c)
-                        })
+                        fits.iter()
+                            .find(|fit| fit.fold == f && fit.is_of(name, &spec, *c))
                     };
                     let Some(found) = (0..folds).map(own).collect::<Option<Vec<&Fit>>>() else {
                         continue;
@@ -156,7 +159,11 @@ impl Grid {
             metric: self.metric.to_string(),
             folds,
             rule: self.rule.to_string(),
-            norms: self.norms.iter().map(|(norm, _)| norm.to_string()).collect(),
+            norms: self
+                .norms
+                .iter()
+                .map(|(norm, _)| norm.to_string())
+                .collect(),
             costs: self.costs.clone(),
             banks: banks.to_vec(),
             within_error: points.iter().filter(|p| p.mean >= enough).count(),
@@ -214,9 +221,10 @@ impl Search<'_> {
         let mut tried = Tried::default();
         let mut start = None;
         for cost in costs {
-            let known = self.known.iter().find(|fit| {
-                fit.fold == fold && fit.is_of(bank, &norm, cost)
-            });
+            let known = self
+                .known
+                .iter()
+                .find(|fit| fit.fold == fold && fit.is_of(bank, &norm, cost));
             if let Some(fit) = known {
                 tried.fits.push(fit.clone());
                 self.step();

@@ -73,10 +73,7 @@ impl Part {
             .iter()
             .filter_map(|kernel| set.kernels().iter().position(|k| k.name == kernel.name))
             .collect();
-        let gram = set
-            .gram()
-            .block(&self.out, &columns)
-            .select_kernels(&kept);
+        let gram = set.gram().block(&self.out, &columns).select_kernels(&kept);
         model.scores_of(model.values_by(&gram))
     }
 }

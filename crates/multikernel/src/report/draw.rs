@@ -1,0 +1,525 @@
+//! Pictures as SVG. Drawn 360 units wide, so that letters have their size on a phone and grow on wider screens; colours are
+//! classes of the style sheet, so that they follow light, dark and print.
+
+use super::text::{esc, number};
+
+/// Width of every picture.
+const WIDTH: f64 = 360.0;
+/// Room for what stands left of, right of, above and below the area that is drawn in.
+const LEFT: f64 = 46.0;
+const RIGHT: f64 = 12.0;
+const TOP: f64 = 12.0;
+const BOTTOM: f64 = 36.0;
+const HEIGHT: f64 = 220.0;
+
+/// Where numbers stand on a line.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scale {
+    low: f64,
+    high: f64,
+    log: bool,
+    /// Ends of the line in the picture.
+    from: f64,
+    to: f64,
+}
+
+impl Scale {
+    /// From the smallest to the largest of the numbers that are finite, with a little room; none if there are none.
+    pub(super) fn around(values: impl Iterator<Item = f64>) -> Option<Scale> {
+        let (low, high) = ends(values)?;
+        let room = match high > low {
+            true => 0.05 * (high - low),
+            false => 0.5 * low.abs().max(1.0),
+        };
+        Some(Scale::new(low - room, high + room, false))
+    }
+
+    /// Ends as they are.
+    pub(super) fn between(low: f64, high: f64) -> Scale {
+        Scale::new(low, if high > low { high } else { low + 1.0 }, false)
+    }
+
+    /// Whole powers of ten around the numbers that are positive.
+    pub(super) fn powers(values: impl Iterator<Item = f64>) -> Option<Scale> {
+        let logs = values.filter(|v| *v > 0.0).map(|v| v.log10());
+        let (low, high) = ends(logs)?;
+        let (low, high) = (low.floor(), high.ceil());
+        Some(Scale::new(
+            low,
+            if high > low { high } else { low + 1.0 },
+            true,
+        ))
+    }
+
+    fn new(low: f64, high: f64, log: bool) -> Scale {
+        Scale {
+            low,
+            high,
+            log,
+            from: 0.0,
+            to: 1.0,
+        }
+    }
+
+    fn on(self, from: f64, to: f64) -> Scale {
+        Scale { from, to, ..self }
+    }
+
+    /// Place of a number; those beyond the ends stand at the ends.
+    fn at(&self, value: f64) -> f64 {
+        let value = match self.log {
+            true => value.max(f64::MIN_POSITIVE).log10(),
+            false => value,
+        };
+        let share = ((value - self.low) / (self.high - self.low)).clamp(0.0, 1.0);
+        let share = if share.is_nan() { 0.0 } else { share };
+        self.from + share * (self.to - self.from)
+    }
+
+    /// At most about `count` round numbers inside, and how they are written.
+    fn ticks(&self, count: usize) -> Vec<(f64, String)> {
+        let span = self.high - self.low;
+        if !(span > 0.0 && span.is_finite()) {
+            return Vec::new();
+        }
+        let rough = span / count.max(1) as f64;
+        let power = 10f64.powf(rough.log10().floor());
+        let mut step = [1.0, 2.0, 5.0, 10.0]
+            .map(|m| m * power)
+            .into_iter()
+            .find(|step| *step >= rough)
+            .unwrap_or(10.0 * power);
+        if self.log {
+            step = step.max(1.0).round();
+        }
+        let first = (self.low / step).ceil() as i64;
+        let last = (self.high / step + 1e-9).floor() as i64;
+        // Numbers so large that the step drowns in them have no ticks.
+        if last.saturating_sub(first) > 20 {
+            return Vec::new();
+        }
+        (first..=last)
+            .map(|k| {
+                let value = k as f64 * step;
+                match self.log {
+                    true => {
+                        let value = 10f64.powf(value);
+                        (value, number(value))
+                    }
+                    false => (value, number(value)),
+                }
+            })
+            .collect()
+    }
+}
+
+fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    let finite = values.filter(|v| v.is_finite() && v.abs() < 1e300);
+    finite.fold(None, |ends, v| match ends {
+        None => Some((v, v)),
+        Some((low, high)) => Some((v.min(low), v.max(high))),
+    })
+}
+
+/// A line of a chart.
+pub(super) struct Line {
+    pub(super) name: String,
+    pub(super) points: Vec<(f64, f64)>,
+    /// Class of its colour and dashes.
+    pub(super) class: String,
+}
+
+/// A point of a chart.
+pub(super) struct Dot {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) radius: f64,
+    /// Class of its colour.
+    pub(super) class: String,
+    /// What is said of it.
+    pub(super) tip: String,
+}
+
+/// A chart with two axes.
+pub(super) struct Chart<'a> {
+    /// What it shows, for those who do not see it.
+    pub(super) title: &'a str,
+    pub(super) x: Scale,
+    pub(super) y: Scale,
+    pub(super) x_name: &'a str,
+    pub(super) y_name: &'a str,
+    pub(super) lines: Vec<Line>,
+    pub(super) dots: Vec<Dot>,
+}
+
+impl Chart<'_> {
+    pub(super) fn svg(&self) -> String {
+        let x = self.x.on(LEFT, WIDTH - RIGHT);
+        let y = self.y.on(HEIGHT - BOTTOM, TOP);
+        let mut out = open(WIDTH, HEIGHT, self.title, "chart");
+        for (value, text) in y.ticks(4) {
+            let at = y.at(value);
+            out.push_str(&format!(
+                "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/><text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
+                WIDTH - RIGHT,
+                LEFT - 5.0,
+                at + 3.5
+            ));
+        }
+        let bottom = HEIGHT - BOTTOM;
+        for (value, text) in x.ticks(5) {
+            let at = x.at(value);
+            out.push_str(&format!(
+                "<line class=\"mark\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{bottom}\" y2=\"{:.1}\"/><text class=\"tick\" x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
+                bottom + 4.0,
+                bottom + 15.0
+            ));
+        }
+        out.push_str(&format!(
+            "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{bottom}\" y2=\"{bottom}\"/><text class=\"label\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text><text class=\"label\" transform=\"translate(9 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+            WIDTH - RIGHT,
+            WIDTH - RIGHT,
+            HEIGHT - 4.0,
+            esc(self.x_name),
+            (TOP + bottom) / 2.0,
+            esc(self.y_name)
+        ));
+        for line in &self.lines {
+            out.push_str(&self.line(line, &x, &y));
+        }
+        for dot in &self.dots {
+            if !(dot.x.is_finite() && dot.y.is_finite()) {
+                continue;
+            }
+            out.push_str(&format!(
+                "<circle class=\"dot tip {}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"{:.1}\"><title>{}</title></circle>",
+                dot.class,
+                x.at(dot.x),
+                y.at(dot.y),
+                dot.radius,
+                esc(&dot.tip)
+            ));
+        }
+        out.push_str("</svg>");
+        out
+    }
+
+    fn line(&self, line: &Line, x: &Scale, y: &Scale) -> String {
+        let shown = |v: f64, scale: &Scale| v.is_finite() && (!scale.log || v > 0.0);
+        let mut path = String::new();
+        let mut pen_is_down = false;
+        let mut points = 0;
+        for &(a, b) in &line.points {
+            if !shown(a, x) || !shown(b, y) {
+                pen_is_down = false;
+                continue;
+            }
+            let letter = if pen_is_down { 'L' } else { 'M' };
+            path.push_str(&format!("{letter}{:.1} {:.1}", x.at(a), y.at(b)));
+            pen_is_down = true;
+            points += 1;
+        }
+        let mut out = format!(
+            "<path class=\"line tip {}\" d=\"{path}\"><title>{}</title></path>",
+            line.class,
+            esc(&line.name)
+        );
+        // Few points are seen better as such.
+        if points <= 30 {
+            for &(a, b) in line
+                .points
+                .iter()
+                .filter(|p| shown(p.0, x) && shown(p.1, y))
+            {
+                out.push_str(&format!(
+                    "<circle class=\"dot tip {}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.6\"><title>{}: {}</title></circle>",
+                    line.class,
+                    x.at(a),
+                    y.at(b),
+                    esc(&line.name),
+                    number(b)
+                ));
+            }
+        }
+        out
+    }
+}
+
+/// A field of a heat map.
+pub(super) struct Cell {
+    /// How strong its colour is, 0 to 1; none: it is empty.
+    pub(super) strength: Option<f64>,
+    /// Class of its colour.
+    pub(super) class: &'static str,
+    /// What stands in it, if there is room.
+    pub(super) text: String,
+    /// What is said of it.
+    pub(super) tip: String,
+    /// It is framed.
+    pub(super) framed: bool,
+}
+
+/// A table of coloured fields.
+pub(super) struct Heat<'a> {
+    /// What it shows, for those who do not see it.
+    pub(super) title: &'a str,
+    pub(super) row_names: Vec<String>,
+    pub(super) column_names: Vec<String>,
+    /// What rows and columns are.
+    pub(super) rows: &'a str,
+    pub(super) columns: &'a str,
+    /// Row after row.
+    pub(super) cells: Vec<Cell>,
+}
+
+/// Fields are at most so large.
+const LARGEST_CELL: f64 = 44.0;
+/// Fields narrower than this hold no text.
+const TEXT_CELL: f64 = 22.0;
+
+impl Heat<'_> {
+    /// `room` for the names of rows; `letters` that fit there.
+    pub(super) fn svg(&self, room: f64, letters: usize) -> String {
+        let (rows, columns) = (self.row_names.len(), self.column_names.len());
+        let left = room + 14.0;
+        let width = ((WIDTH - left - 2.0) / columns.max(1) as f64).min(LARGEST_CELL);
+        let height = width.clamp(11.0, 30.0);
+        let top = 30.0;
+        let mut out = open(
+            left + columns as f64 * width + 2.0,
+            top + rows as f64 * height + 4.0,
+            self.title,
+            "heat",
+        );
+        out.push_str(&format!(
+            "<text class=\"label\" x=\"{left:.1}\" y=\"9\">{} →</text><text class=\"label\" transform=\"translate(9 {:.1}) rotate(-90)\" text-anchor=\"end\">← {}</text>",
+            esc(self.columns),
+            top,
+            esc(self.rows)
+        ));
+        // Names that would run into each other are left out evenly.
+        let longest = self.column_names.iter().map(|n| n.chars().count()).max();
+        let every = ((longest.unwrap_or(1).min(8) as f64 * 5.5 + 4.0) / width)
+            .ceil()
+            .max(1.0);
+        for (c, name) in self.column_names.iter().enumerate().step_by(every as usize) {
+            out.push_str(&format!(
+                "<text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                left + (c as f64 + 0.5) * width,
+                top - 6.0,
+                super::text::short(name, 8)
+            ));
+        }
+        for (r, name) in self.row_names.iter().enumerate() {
+            out.push_str(&format!(
+                "<text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+                left - 5.0,
+                top + (r as f64 + 0.5) * height + 3.5,
+                super::text::short(name, letters)
+            ));
+        }
+        let mut frames = String::new();
+        for (k, cell) in self.cells.iter().enumerate().take(rows * columns) {
+            let x = left + (k % columns.max(1)) as f64 * width;
+            let y = top + (k / columns.max(1)) as f64 * height;
+            let (class, strength) = match cell.strength {
+                Some(strength) if strength.is_finite() => (cell.class, strength.clamp(0.0, 1.0)),
+                _ => ("none", 0.0),
+            };
+            let strong = if strength > 0.55 { " strong" } else { "" };
+            out.push_str(&format!(
+                "<g class=\"cell tip {class}{strong}\"><rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill-opacity=\"{:.2}\"/>",
+                x + 0.5,
+                y + 0.5,
+                (width - 1.0).max(0.5),
+                (height - 1.0).max(0.5),
+                0.06 + 0.94 * strength
+            ));
+            if width >= TEXT_CELL && !cell.text.is_empty() {
+                out.push_str(&format!(
+                    "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+                    x + width / 2.0,
+                    y + height / 2.0 + 3.3,
+                    esc(&cell.text)
+                ));
+            }
+            out.push_str(&format!("<title>{}</title></g>", esc(&cell.tip)));
+            if cell.framed {
+                frames.push_str(&format!(
+                    "<rect class=\"frame\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>",
+                    x + 1.0,
+                    y + 1.0,
+                    (width - 2.0).max(1.0),
+                    (height - 2.0).max(1.0)
+                ));
+            }
+        }
+        out.push_str(&frames);
+        out.push_str("</svg>");
+        out
+    }
+}
+
+/// A value with its interval as a bar in percent of the room it gets, for a line of a table.
+pub(super) fn bar(value: f64, interval: Option<(f64, f64)>, full: f64, class: &str) -> String {
+    let part = |v: f64| match full > 0.0 && v.is_finite() {
+        true => (100.0 * v / full).clamp(0.0, 100.0),
+        false => 0.0,
+    };
+    let mut out = format!(
+        "<svg class=\"bar\" aria-hidden=\"true\"><rect class=\"{class}\" width=\"{:.2}%\" height=\"100%\" rx=\"2\"/>",
+        part(value)
+    );
+    if let Some((low, high)) = interval {
+        let (low, high) = (part(low), part(high));
+        out.push_str(&format!(
+            "<line class=\"whisker\" x1=\"{low:.2}%\" x2=\"{high:.2}%\" y1=\"50%\" y2=\"50%\"/><line class=\"whisker\" x1=\"{low:.2}%\" x2=\"{low:.2}%\" y1=\"22%\" y2=\"78%\"/><line class=\"whisker\" x1=\"{high:.2}%\" x2=\"{high:.2}%\" y1=\"22%\" y2=\"78%\"/>",
+        ));
+    }
+    out.push_str("</svg>");
+    out
+}
+
+/// Values with intervals on one axis, one line each: name, value in words, value, interval.
+pub(super) struct Strip {
+    pub(super) name: String,
+    pub(super) words: String,
+    pub(super) value: f64,
+    pub(super) interval: Option<(f64, f64)>,
+    pub(super) class: &'static str,
+}
+
+/// Strips below each other. Their axis does not begin at 0, which its numbers say.
+pub(super) fn strips(title: &str, strips: &[Strip], written: impl Fn(f64) -> String) -> String {
+    let values = strips.iter().flat_map(|s| {
+        let (low, high) = s.interval.unwrap_or((s.value, s.value));
+        [s.value, low, high]
+    });
+    let Some(scale) = Scale::around(values) else {
+        return String::new();
+    };
+    let line = 40.0;
+    let height = line * strips.len() as f64 + 24.0;
+    let x = scale.on(10.0, WIDTH - 10.0);
+    let bottom = height - 20.0;
+    let mut out = open(WIDTH, height, title, "chart");
+    for (value, _) in x.ticks(4) {
+        let at = x.at(value);
+        out.push_str(&format!(
+            "<line class=\"grid\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"4\" y2=\"{bottom:.1}\"/><text class=\"tick\" x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            height - 6.0,
+            esc(&written(value))
+        ));
+    }
+    for (k, strip) in strips.iter().enumerate() {
+        let y = line * k as f64 + 30.0;
+        out.push_str(&format!(
+            "<text class=\"name\" x=\"2\" y=\"{:.1}\">{}</text><text class=\"value\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text><line class=\"grid\" x1=\"2\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>",
+            y - 12.0,
+            super::text::short(&strip.name, 44),
+            WIDTH - 2.0,
+            y - 12.0,
+            esc(&strip.words),
+            WIDTH - 2.0
+        ));
+        if let Some((low, high)) = strip.interval {
+            out.push_str(&format!(
+                "<line class=\"range {}\" x1=\"{:.1}\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>",
+                strip.class,
+                x.at(low),
+                x.at(high)
+            ));
+        }
+        out.push_str(&format!(
+            "<circle class=\"dot tip {}\" cx=\"{:.1}\" cy=\"{y:.1}\" r=\"5\"><title>{}: {}</title></circle>",
+            strip.class,
+            x.at(strip.value),
+            esc(&strip.name),
+            esc(&strip.words)
+        ));
+    }
+    out.push_str("</svg>");
+    out
+}
+
+fn open(width: f64, height: f64, title: &str, class: &str) -> String {
+    format!(
+        "<svg class=\"{class}\" role=\"img\" viewBox=\"0 0 {width:.1} {height:.1}\" aria-label=\"{}\">",
+        esc(title)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_inside() {
+        let texts = |scale: Scale| -> Vec<String> {
+            scale.ticks(4).into_iter().map(|tick| tick.1).collect()
+        };
+        assert_eq!(texts(Scale::between(0.0, 1.0)), ["0", "0.5", "1"]);
+        assert_eq!(texts(Scale::between(-3.0, 7.0)), ["0", "5"]);
+        let powers = Scale::powers([1e-5, 0.3].into_iter()).unwrap();
+        assert_eq!(texts(powers), ["1·10⁻⁴", "0.01", "1"]);
+    }
+
+    #[test]
+    fn nothing_is_drawn_of_nothing() {
+        assert!(Scale::around([f64::NAN, f64::INFINITY].into_iter()).is_none());
+        assert!(Scale::powers([0.0, -1.0].into_iter()).is_none());
+        assert_eq!(strips("", &[], number), "");
+    }
+
+    #[test]
+    fn strange_numbers_stay_in_the_picture() {
+        let values = [
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+            0.0,
+            -0.0,
+            1e308,
+            -1e308,
+            1e-320,
+            5.0,
+        ];
+        for a in values {
+            for b in values {
+                for scale in [
+                    Scale::around([a, b].into_iter()),
+                    Scale::powers([a, b].into_iter()),
+                    Some(Scale::between(a, b)),
+                ]
+                .into_iter()
+                .flatten()
+                {
+                    let chart = Chart {
+                        title: "",
+                        x: scale,
+                        y: scale,
+                        x_name: "x",
+                        y_name: "y",
+                        lines: vec![Line {
+                            name: String::new(),
+                            points: vec![(a, b), (b, a), (1.0, 1.0)],
+                            class: String::new(),
+                        }],
+                        dots: vec![Dot {
+                            x: a,
+                            y: b,
+                            radius: 2.0,
+                            class: String::new(),
+                            tip: String::new(),
+                        }],
+                    };
+                    let svg = chart.svg();
+                    assert!(
+                        !svg.contains("NaN") && !svg.contains("inf"),
+                        "{a} {b}: {svg}"
+                    );
+                }
+            }
+        }
+    }
+}
