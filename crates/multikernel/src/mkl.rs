@@ -6,12 +6,15 @@
 
 mod choices;
 mod joint;
+mod lp_beta;
+mod norms;
 mod omcl;
 mod problems;
 mod start;
 mod stochastic;
 #[cfg(test)]
 mod tests;
+mod two_stage;
 
 pub use choices::{Bias, ClassWeight, Multiclass, SOLVERS, Solver, SolverInfo};
 pub(crate) use problems::pairs;
@@ -25,11 +28,11 @@ use crate::error::{Error, Result};
 use crate::gram::{Coefficients, Gram, KernelSet};
 use crate::loss::LossSpec;
 use crate::model::{Model, Trained};
-use crate::norm::{Exponent, Norm, NormSpec};
+use crate::norm::{Norm, NormSpec};
 use crate::observe::{Observer, Progress};
+use crate::search;
 use crate::stochastic::Objective;
 use problems::{Question, Work};
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -246,11 +249,19 @@ impl Mkl {
         if self.solver == Solver::Omcl {
             return self.fit_omcl(kernels, gram, which, targets, observer);
         }
+        if self.solver == Solver::LpBeta {
+            return self.fit_lp_beta(kernels, gram, which, targets, observer);
+        }
+        if self.solver == Solver::Product {
+            return self.fit_product(kernels, gram, which, targets, observer);
+        }
+        self.check_groups(kernels.kernels())?;
         let (task, scheme, classes, work) = self.questions(n, targets, &mut notes)?;
         let place = |k: usize| which.map_or(k, |which| which[k]);
         let mut groups: Vec<&str> = (0..gram.n_kernels())
             .map(|k| kernels.kernels()[place(k)].group.as_str())
             .collect();
+        let given = self.given_weights(kernels, gram, which, targets, &mut notes, observer)?;
         let limits = Limits {
             tolerance: self.tolerance,
             max_rounds: self.max_rounds,
@@ -269,7 +280,7 @@ impl Mkl {
                 }
                 let loss = self.loss_for(task)?;
                 let bias = self.bias_for(task, &mut notes)?;
-                let (norm, solver) = self.norm_for(&groups, &mut notes)?;
+                let (norm, solver) = self.norm_for(&groups, given, &mut notes)?;
                 let found = self.fit_each(
                     gram, &norm, questions, loss, bias, limits, solver, watched, &mut notes,
                     observer,
@@ -286,11 +297,22 @@ impl Mkl {
                             .into(),
                     );
                 }
-                let (norm, mut solver) = self.norm_for(&groups, &mut notes)?;
+                // The constant kernel counts as it is.
+                let given = given.map(|weights| match constant {
+                    true => weights.into_iter().chain([1.0]).collect(),
+                    false => weights,
+                });
+                let (norm, mut solver) = self.norm_for(&groups, given, &mut notes)?;
                 if self.solver == Solver::Auto {
                     solver = joint::choose_solver(problem, &norm, limits.memory, &mut notes);
                 }
                 let found = joint::fit(gram, problem, constant, |gram, problem| {
+                    if let Some(method) = solver.method() {
+                        let objective = Objective::Multiclass(*problem);
+                        let found =
+                            search::solve(method, gram, &norm, &objective, &limits, observer);
+                        return Ok(found.into());
+                    }
                     if !solver.is_stochastic() {
                         let mut start =
                             self.joint_start(gram, &norm, problem, &limits, observer, &mut notes)?;
@@ -561,47 +583,6 @@ impl Mkl {
         let seconds = Duration::try_from_secs_f64(self.max_seconds?).ok()?;
         begin.checked_add(seconds)
     }
-
-    /// The norm for these kernels, and the solver that will run.
-    fn norm_for(&self, groups: &[&str], notes: &mut Vec<String>) -> Result<(Norm, Solver)> {
-        let spec = match self.solver {
-            Solver::Sum | Solver::Pa1 | Solver::Omcl => {
-                let sum = NormSpec::Lp(Exponent::new(f64::INFINITY)?);
-                if self.norm != sum && self.norm != NormSpec::default() {
-                    notes.push(format!(
-                        "solver {} is the norm {sum}; the norm {} is not used",
-                        self.solver, self.norm
-                    ));
-                }
-                sum
-            }
-            Solver::Auto
-            | Solver::Exact
-            | Solver::Wrapper
-            | Solver::Interleaved
-            | Solver::Obscure
-            | Solver::Pegasos
-            | Solver::Om2 => self.norm.clone(),
-        };
-        let numbers: Vec<usize> = if spec == NormSpec::Mixed {
-            let mut known: HashMap<&str, usize> = HashMap::new();
-            groups
-                .iter()
-                .map(|group| {
-                    let next = known.len();
-                    *known.entry(group).or_insert(next)
-                })
-                .collect()
-        } else {
-            Vec::new()
-        };
-        let norm = Norm::new(spec, groups.len(), &numbers, &self.matrix)?;
-        let solver = match self.solver {
-            Solver::Auto => Solver::Exact,
-            other => other,
-        };
-        Ok((norm, solver))
-    }
 }
 
 /// Solves one problem.
@@ -623,16 +604,26 @@ fn solve(
         let found = dual::tikhonov::solve(own, norm, problem, mu, limits, start, observer)?;
         return Ok(found.solution);
     }
-    // Every solver of one score per sample has the same signature and is called here.
+    if let Some(method) = solver.method() {
+        let objective = Objective::Scalar(*problem);
+        return Ok(search::solve(
+            method, own, norm, &objective, limits, observer,
+        ));
+    }
+    // Every other solver of one score per sample has the same signature and is called here.
     Ok(match solver {
-        Solver::Auto | Solver::Exact | Solver::Sum => {
-            dual::solve(own, norm, problem, limits, start, observer)
-        }
+        Solver::Auto
+        | Solver::Exact
+        | Solver::Sum
+        | Solver::Average
+        | Solver::Align
+        | Solver::Alignf
+        | Solver::Best => dual::solve(own, norm, problem, limits, start, observer),
         Solver::Wrapper => dual::wrapper::solve(own, norm, problem, limits, start, observer),
         Solver::Interleaved => {
             dual::interleaved::solve(own, norm, problem, limits, start, observer)
         }
-        Solver::Obscure | Solver::Pegasos | Solver::Om2 | Solver::Pa1 | Solver::Omcl => {
+        _ => {
             unreachable!("they go another way")
         }
     })

@@ -623,7 +623,7 @@ impl Parts {
         if let Some(separate) = &self.separate
             && (self.kernels.len().checked_mul(self.coefficients.len()) != Some(separate.len())
                 || !separate.iter().all(|v| v.is_finite())
-                || self.problems() != 1)
+                || (self.problems() != 1 && self.problems() != outputs))
         {
             return wrong("the coefficients of its kernels do not fit".into());
         }

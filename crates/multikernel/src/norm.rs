@@ -8,6 +8,7 @@
 
 mod block;
 mod elastic;
+mod fixed;
 mod mixed;
 mod nonisotropic;
 mod spec;
@@ -46,6 +47,8 @@ enum Shape {
     /// 0 < μ < 1
     Elastic(f64),
     NonIsotropic(nonisotropic::NonIsotropic),
+    /// Weights that stay, one for each kernel.
+    Fixed(Vec<f64>),
 }
 
 impl Norm {
@@ -123,6 +126,34 @@ impl Norm {
         Self::new(NormSpec::NonIsotropic(file.into()), n_kernels, &[], matrix)
     }
 
+    /// Weights that were chosen before and stay: the norm lp:inf of kernels that are multiplied by them.
+    ///
+    /// # Errors
+    /// If a weight is negative or not finite, or all are 0.
+    pub fn fixed(weights: Vec<f64>) -> Result<Self> {
+        let wrong = |w: &&f64| !(w.is_finite() && **w >= 0.0);
+        if weights.iter().find(wrong).is_some() || weights.iter().all(|w| *w == 0.0) {
+            return Err(Error::input(
+                "kernel weights",
+                "they are not numbers from 0 on, or all of them are 0",
+                "give finite weights, some of them positive",
+            ));
+        }
+        Ok(Self {
+            spec: NormSpec::Lp(Exponent::new(f64::INFINITY)?),
+            shape: Shape::Fixed(weights),
+        })
+    }
+
+    /// Whether there are no weights to learn: r = 2, or weights that were given.
+    pub fn fixes_weights(&self) -> bool {
+        match &self.shape {
+            Shape::Block(block) | Shape::BlockFor(_, block) => block.r() == 2.0,
+            Shape::Fixed(_) => true,
+            _ => false,
+        }
+    }
+
     /// What the user wrote.
     pub fn spec(&self) -> &NormSpec {
         &self.spec
@@ -151,6 +182,7 @@ impl Norm {
             Shape::Mixed(groups) => groups.value(g),
             Shape::Elastic(mu) => elastic::value(*mu, g),
             Shape::NonIsotropic(norm) => norm.value(g),
+            Shape::Fixed(weights) => fixed::value(weights, g),
         }
     }
 
@@ -161,6 +193,7 @@ impl Norm {
             Shape::Mixed(groups) => groups.dual(s),
             Shape::Elastic(mu) => elastic::dual(*mu, s),
             Shape::NonIsotropic(norm) => norm.dual(s),
+            Shape::Fixed(weights) => fixed::dual(weights, s),
         }
     }
 
@@ -174,6 +207,7 @@ impl Norm {
             Shape::Mixed(_) => return false,
             Shape::Elastic(mu) => elastic::primal_map(*mu, g, beta),
             Shape::NonIsotropic(norm) => norm.primal_map(g, beta),
+            Shape::Fixed(weights) => beta.copy_from_slice(weights),
         }
         true
     }
@@ -187,6 +221,7 @@ impl Norm {
             Shape::Mixed(groups) => groups.dual_map(s, beta),
             Shape::Elastic(mu) => elastic::dual_map(*mu, s, beta),
             Shape::NonIsotropic(norm) => norm.dual_map(s, beta),
+            Shape::Fixed(weights) => beta.copy_from_slice(weights),
         }
     }
 
@@ -207,6 +242,7 @@ impl Norm {
                 vec![block.initial_weight(n_kernels); n_kernels]
             }
             Shape::Elastic(mu) => vec![elastic::initial_weight(*mu, n_kernels); n_kernels],
+            Shape::Fixed(weights) => weights.clone(),
             Shape::Mixed(_) | Shape::NonIsotropic(_) => {
                 let mut beta = vec![0.0; n_kernels];
                 self.dual_map(&vec![1.0; n_kernels], &mut beta);
@@ -228,6 +264,7 @@ impl Norm {
             return;
         }
         match &self.shape {
+            Shape::Fixed(weights) => beta.copy_from_slice(weights),
             Shape::Mixed(groups) => groups.alternate(s, beta, LEAST_OUTPUT, FASTEST_GROWTH),
             Shape::Block(block) | Shape::BlockFor(_, block) if block.r() >= 2.0 => {
                 // A kernel may have no output at the optimum, where its weight would be infinite: outputs below a millionth
@@ -281,6 +318,8 @@ struct Stored {
     groups: Vec<usize>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     matrix: Vec<f64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    weights: Vec<f64>,
 }
 
 fn is_zero(n: &usize) -> bool {
@@ -294,8 +333,10 @@ impl From<Norm> for Stored {
             n_kernels: 0,
             groups: Vec::new(),
             matrix: Vec::new(),
+            weights: Vec::new(),
         };
         match norm.shape {
+            Shape::Fixed(weights) => stored.weights = weights,
             Shape::Block(_) | Shape::Elastic(_) => {}
             Shape::BlockFor(n_kernels, _) => stored.n_kernels = n_kernels,
             Shape::Mixed(groups) => {
@@ -315,6 +356,9 @@ impl TryFrom<Stored> for Norm {
     type Error = Error;
 
     fn try_from(stored: Stored) -> Result<Self> {
+        if !stored.weights.is_empty() {
+            return Norm::fixed(stored.weights);
+        }
         Norm::new(
             stored.written,
             stored.n_kernels,

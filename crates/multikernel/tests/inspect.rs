@@ -59,7 +59,7 @@ fn look_with(views: Vec<View>, targets: &Targets, specs: &str, memory: u64) -> R
         seed: 1,
         ..Options::default()
     };
-    inspect(&views, targets, &expand(&all, &views)?, &options, &())
+    inspect(&views, targets, &expand(&all, &views)?, &options, None, &())
 }
 
 fn look(views: Vec<View>, targets: &Targets, specs: &str) -> Report {

@@ -30,11 +30,16 @@ const EXTREME_PAIRS: usize = 5;
   multikernel inspect model.mk
   multikernel inspect gram.npz --labels y.npy
   multikernel inspect views.npz --labels views.npz:y --kernel 'rbf:width=mean*0.5|mean|mean*2'
+  multikernel inspect views.npz --labels views.npz:y --rank 10
   multikernel inspect --features table.csv --label-column class --scale standard --json report.json")]
 pub(crate) struct Arguments {
     /// A model, or files with kernels (square arrays, folders) or features; what they are is seen from their shapes
     #[arg(value_name = "FILE")]
     files: Vec<String>,
+
+    /// Rank the kernels by what each predicts by itself: leave-one-out error of a least-squares SVM at this C (n³ for each)
+    #[arg(long, value_name = "C", num_args = 0..=1, default_missing_value = "1", allow_negative_numbers = true)]
+    rank: Option<f64>,
 
     #[command(flatten)]
     data: DataArgs,
@@ -74,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         }
         let loaded = session.load(&data)?;
         let (specs, notes) = arguments.kernels.choose(&loaded.views)?;
-        look(&session, loaded, &specs, notes)
+        look(&session, loaded, &specs, notes, arguments.rank)
     })
 }
 
@@ -84,6 +89,7 @@ pub(crate) fn look(
     loaded: Loaded,
     specs: &[KernelSpec],
     chosen: Vec<String>,
+    rank: Option<f64>,
 ) -> Result<()> {
     let load = session.elapsed();
     let options = Options {
@@ -97,7 +103,7 @@ pub(crate) fn look(
         task,
         mut notes,
     } = loaded;
-    let mut report = inspect(&views, &targets, specs, &options, &session.watcher)?;
+    let mut report = inspect(&views, &targets, specs, &options, rank, &session.watcher)?;
     notes.extend(chosen);
     notes.append(&mut report.notes);
     report.notes = notes;
@@ -228,7 +234,15 @@ fn kernels_text(report: &KernelReport) -> String {
     if order.len() == 1 {
         title = "\n1 kernel".into();
     }
-    if order.len() > LISTED {
+    let ranked = report
+        .kernels
+        .iter()
+        .all(|k| k.leave_one_out_error.is_some());
+    if ranked {
+        let of = |k: &KernelSummary| k.leave_one_out_error.unwrap_or(f64::INFINITY);
+        order.sort_by(|a, b| of(a).total_cmp(&of(b)));
+        title.push_str(", those that predict best by themselves first");
+    } else if order.len() > LISTED {
         order.sort_by(|a, b| {
             let of = |k: &KernelSummary| k.target_alignment.unwrap_or(k.variation);
             of(b).total_cmp(&of(a))
@@ -244,8 +258,9 @@ fn kernels_text(report: &KernelReport) -> String {
         .iter()
         .take(LISTED)
         .map(|k| {
-            vec![
-                k.name.clone(),
+            let mut row = vec![k.name.clone()];
+            row.extend(k.leave_one_out_error.map(|e| format!("{e:.4}")));
+            row.extend([
                 k.target_alignment.map_or("-".into(), |a| format!("{a:.3}")),
                 number(k.min),
                 number(k.max),
@@ -253,11 +268,15 @@ fn kernels_text(report: &KernelReport) -> String {
                 number(k.mean_off_diagonal),
                 number(k.smallest_eigenvalue),
                 format!("{:.1}", k.effective_rank),
-            ]
+            ]);
+            row
         })
         .collect();
-    let header = [
-        "kernel",
+    let mut header = vec!["kernel"];
+    if ranked {
+        header.push("left-out error");
+    }
+    header.extend([
         "alignment",
         "min",
         "max",
@@ -265,7 +284,7 @@ fn kernels_text(report: &KernelReport) -> String {
         "mean k(x,x')",
         "smallest eigenvalue",
         "effective rank",
-    ];
+    ]);
     format!("{title}\n{}", table(&header, &rows))
 }
 

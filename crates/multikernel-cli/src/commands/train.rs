@@ -50,9 +50,9 @@ pub(crate) struct Arguments {
 #[command(next_help_heading = "Training")]
 struct Point {
     /// How kernels share: lp:P on the kernel weights (1 to inf, fractions like 4/3), block:R on the group norms (or
-    /// block:auto), mixed over groups, elastic:MU, or noniso:FILE.npy
-    #[arg(long, default_value = "lp:4/3")]
-    norm: String,
+    /// block:auto), mixed over groups, elastic:MU, or noniso:FILE.npy [default: lp:4/3, or what the solver is for]
+    #[arg(long)]
+    norm: Option<String>,
 
     /// Price of the loss: ½Ω² + CΣℓ [default: 1]
     #[arg(long = "C", value_name = "C", allow_negative_numbers = true)]
@@ -178,7 +178,13 @@ fn train(session: &Session, arguments: &Arguments) -> Result<Ending> {
     };
     let holdout = optional("holdout", options.holdout.as_deref())?;
     let mut mkl = options.mkl()?;
-    mkl.norm = arguments.point.norm.parse()?;
+    if let Some(norm) = &arguments.point.norm {
+        mkl.norm = norm.parse()?;
+        // What was asked for is not to be taken for the default, which gives way to the solver's own norm.
+        if mkl.norm == NormSpec::default() {
+            mkl.check_usual_norm()?;
+        }
+    }
     if let Some(c) = &arguments.point.c {
         mkl.c = parse_number("C", c)?;
     }

@@ -169,7 +169,7 @@ pub fn solve(
         a: coefficients,
         scores: vec![0.0; n],
     };
-    let fixed = norm.as_block().is_some_and(|b| b.r() == 2.0);
+    let fixed = norm.fixes_weights();
     let sparse = norm.as_block().is_some_and(|b| b.r() == 1.0);
     let mut extrapolation = Extrapolation::new();
     let mut newton = Newton::new();
@@ -355,7 +355,7 @@ fn coarse_weights(
     observer: &dyn Observer,
 ) -> Option<Vec<f64>> {
     let n = gram.n_rows();
-    let fixed = norm.as_block().is_some_and(|b| b.r() == 2.0);
+    let fixed = norm.fixes_weights();
     if fixed || n < COARSE_FROM || gram.n_kernels() < 2 {
         return None;
     }

@@ -80,7 +80,7 @@ pub fn solve(
     let mut state = State::new(&coefficients, problem);
     // Coefficients, margins and copies of them are held too.
     let memory = limits.memory.saturating_sub(8 * 8 * (n * classes) as u64);
-    let fixed = norm.as_block().is_some_and(|b| b.r() == 2.0);
+    let fixed = norm.fixes_weights();
     let sparse = norm.as_block().is_some_and(|b| b.r() == 1.0);
     let mut extrapolation = Extrapolation::new();
     let mut newton = Newton::new();

@@ -69,6 +69,10 @@ pub struct KernelSummary {
     pub variation: f64,
     /// Centred alignment with the targets (Cortes, Mohri, Rostamizadeh 2012); none without targets.
     pub target_alignment: Option<f64>,
+    /// Share of wrong classes, or mean squared error, of a least-squares SVM on this kernel alone, each sample left out once; none if
+    /// that was not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leave_one_out_error: Option<f64>,
     /// Estimate of the smallest eigenvalue, not below the true one.
     pub smallest_eigenvalue: f64,
     /// Estimate of the largest eigenvalue, not above the true one.
@@ -286,6 +290,7 @@ fn summarise(
                 0.0
             }
         }),
+        leave_one_out_error: None,
         smallest_eigenvalue: spectrum.smallest,
         largest_eigenvalue: spectrum.largest,
         effective_rank: if squares > 0.0 {

@@ -10,6 +10,7 @@ pub use align::align;
 pub use data::{DataReport, RepeatedSamples, TargetReport, ViewContents, ViewReport, inspect_data};
 pub use kernels::{KernelReport, KernelSummary, inspect_kernels};
 
+use crate::baseline::leave_one_out;
 use crate::data::{Pairwise, Targets, View, ViewData, Views};
 use crate::error::{Error, Result};
 use crate::gram::{Indefinite, KernelSet, Options};
@@ -42,12 +43,14 @@ pub struct Report {
     pub warnings: Vec<String>,
 }
 
-/// Looks at data and at the kernels described; for many samples, at the kernels of a seeded sample of them.
+/// Looks at data and at the kernels described; for many samples, at the kernels of a seeded sample of them. With `rank_at`, a C,
+/// also at what each kernel predicts by itself ([`leave_one_out`]).
 pub fn inspect(
     views: &Views,
     targets: &Targets,
     specs: &[KernelSpec],
     options: &Options,
+    rank_at: Option<f64>,
     observer: &dyn Observer,
 ) -> Result<Report> {
     let data = inspect_data(views, targets);
@@ -73,6 +76,7 @@ pub fn inspect(
     if size == n {
         set = KernelSet::new(&specs, views, options, observer)?;
         kernels = inspect_kernels(set.gram(), set.kernels(), targets, observer)?;
+        rank(&mut kernels, &set, targets, rank_at, observer)?;
     } else {
         let samples = Random::new(options.seed).sample(n, size);
         report.notes.push(format!(
@@ -83,6 +87,7 @@ pub fn inspect(
         let targets = targets_of(targets, &samples);
         set = KernelSet::new(&specs, &views, options, observer)?;
         kernels = inspect_kernels(set.gram(), set.kernels(), &targets, observer)?;
+        rank(&mut kernels, &set, &targets, rank_at, observer)?;
         for (a, b) in &mut kernels.first_same_samples {
             (*a, *b) = (samples[*a], samples[*b]);
         }
@@ -112,6 +117,22 @@ pub fn inspect(
     }
     report.kernels = Some(kernels);
     Ok(report)
+}
+
+/// Fills in what each kernel predicts by itself, if that is asked for.
+fn rank(
+    kernels: &mut KernelReport,
+    set: &KernelSet,
+    targets: &Targets,
+    at: Option<f64>,
+    observer: &dyn Observer,
+) -> Result<()> {
+    let Some(c) = at else { return Ok(()) };
+    let errors = leave_one_out(set.gram(), targets, c, observer)?;
+    for (kernel, error) in kernels.kernels.iter_mut().zip(errors) {
+        kernel.leave_one_out_error = Some(error);
+    }
+    Ok(())
 }
 
 /// How many of n samples `n_kernels` kernels can be looked at on.

@@ -1,6 +1,7 @@
 //! The choices of training that are words.
 
 use crate::error::{Error, Result};
+use crate::search::Method;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -27,6 +28,32 @@ pub enum Solver {
     Pa1,
     /// OMCL: PA-I for every kernel, and a combiner of their scores.
     Omcl,
+    /// The mirror descent of MixNorm-MKL: the mixed norm, or lp:1.
+    Mirror,
+    /// Cutting planes: lp:1.
+    Silp,
+    /// SimpleMKL, a reduced gradient: lp:1.
+    Simple,
+    /// HessianMKL, Newton steps: lp:1.
+    Hessian,
+    /// MC-MKL, cutting planes for all classes together: lp:1.
+    McMkl,
+    /// Cutting planes for lp:P, 1 < P < ∞.
+    Sip,
+    /// Newton steps for lp:P, 1 < P < ∞.
+    Newton,
+    /// LP-β: an SVM for every kernel, and a mixture of them.
+    LpBeta,
+    /// Weights by each kernel's alignment with the targets.
+    Align,
+    /// Weights of the combination that is best aligned with the targets.
+    Alignf,
+    /// The average of the kernels.
+    Average,
+    /// The product of the kernels.
+    Product,
+    /// The best kernel alone, by cross-validation.
+    Best,
     /// The unweighted sum of the kernels: the norm lp:inf, whatever norm is set.
     Sum,
 }
@@ -47,7 +74,7 @@ pub struct SolverInfo {
 }
 
 /// All solvers.
-pub const SOLVERS: [SolverInfo; 10] = [
+pub const SOLVERS: [SolverInfo; 23] = [
     SolverInfo {
         name: "auto",
         problem: "the one that suits the problem, at present always exact",
@@ -110,6 +137,97 @@ pub const SOLVERS: [SolverInfo; 10] = [
         paper: "Luo, Orabona, Caputo, ACCV (2009)",
         certifies: "nothing: it minimises no objective",
         solver: Solver::Omcl,
+    },
+    SolverInfo {
+        name: "mirror",
+        problem: "½(max_j Σ_k ‖w_jk‖)² + CΣℓ: norm mixed over groups of kernels, or lp:1 as a single group; any loss; classes jointly, by ovr or ovo",
+        paper: "Nath, Dinesh, Raman, Bhattacharyya, Ben-Tal, Ramakrishnan, NIPS (2009)",
+        certifies: "relative duality gap, recomputed from coefficients and kernels alone",
+        solver: Solver::Mirror,
+    },
+    SolverInfo {
+        name: "silp",
+        problem: "norm lp:1, by cutting planes; any loss; classes jointly, by ovr or ovo",
+        paper: "Sonnenburg, Rätsch, Schäfer, Schölkopf, JMLR 7 (2006)",
+        certifies: "relative duality gap, recomputed from coefficients and kernels alone",
+        solver: Solver::Silp,
+    },
+    SolverInfo {
+        name: "simple",
+        problem: "norm lp:1, by reduced gradients; any loss; classes jointly, by ovr or ovo",
+        paper: "SimpleMKL: Rakotomamonjy, Bach, Canu, Grandvalet, JMLR 9 (2008)",
+        certifies: "relative duality gap, recomputed from coefficients and kernels alone",
+        solver: Solver::Simple,
+    },
+    SolverInfo {
+        name: "hessian",
+        problem: "norm lp:1, by Newton steps on the simplex; any loss; classes jointly, by ovr or ovo",
+        paper: "HessianMKL: Chapelle, Rakotomamonjy, NIPS workshop (2008)",
+        certifies: "relative duality gap, recomputed from coefficients and kernels alone",
+        solver: Solver::Hessian,
+    },
+    SolverInfo {
+        name: "mc-mkl",
+        problem: "norm lp:1 for all classes jointly, by cutting planes around a multiclass SVM",
+        paper: "Zien, Ong, ICML (2007)",
+        certifies: "relative duality gap, recomputed from coefficients and kernels alone",
+        solver: Solver::McMkl,
+    },
+    SolverInfo {
+        name: "sip",
+        problem: "norm lp:P with 1 < P < inf, by cutting planes; any loss; classes jointly, by ovr or ovo",
+        paper: "Kloft, Brefeld, Sonnenburg, Laskov, Müller, Zien, NIPS (2009)",
+        certifies: "relative duality gap, recomputed from coefficients and kernels alone",
+        solver: Solver::Sip,
+    },
+    SolverInfo {
+        name: "newton",
+        problem: "norm lp:P with 1 < P < inf, by Newton steps; may fail near P = 1, and says so; any loss; classes jointly, by ovr or ovo",
+        paper: "Kloft, Brefeld, Sonnenburg, Laskov, Müller, Zien, NIPS (2009)",
+        certifies: "relative duality gap, recomputed from coefficients and kernels alone",
+        solver: Solver::Newton,
+    },
+    SolverInfo {
+        name: "lp-beta",
+        problem: "classes: an SVM for every kernel by itself, then a linear program for their mixture; with ovr weights for every class (LP-B)",
+        paper: "Gehler, Nowozin, ICCV (2009)",
+        certifies: "nothing for the whole: it minimises no objective; its SVMs reach the tolerance each",
+        solver: Solver::LpBeta,
+    },
+    SolverInfo {
+        name: "align",
+        problem: "weights by each kernel's centred alignment with the targets, then one SVM",
+        paper: "Cortes, Mohri, Rostamizadeh, ICML (2010)",
+        certifies: "relative duality gap of the SVM at these weights",
+        solver: Solver::Align,
+    },
+    SolverInfo {
+        name: "alignf",
+        problem: "weights of the combination of kernels that is best aligned with the targets, then one SVM",
+        paper: "Cortes, Mohri, Rostamizadeh, ICML (2010)",
+        certifies: "relative duality gap of the SVM at these weights",
+        solver: Solver::Alignf,
+    },
+    SolverInfo {
+        name: "average",
+        problem: "the average of the kernels: no weights are learned",
+        paper: "Gehler, Nowozin, ICCV (2009)",
+        certifies: "relative duality gap, recomputed from coefficients and kernels alone",
+        solver: Solver::Average,
+    },
+    SolverInfo {
+        name: "product",
+        problem: "the product of the kernels: no weights are learned",
+        paper: "Gehler, Nowozin, ICCV (2009)",
+        certifies: "relative duality gap, recomputed from coefficients and kernels alone",
+        solver: Solver::Product,
+    },
+    SolverInfo {
+        name: "best",
+        problem: "the best kernel alone, by cross-validation",
+        paper: "-",
+        certifies: "relative duality gap of its SVM",
+        solver: Solver::Best,
     },
     SolverInfo {
         name: "sum",
@@ -180,6 +298,19 @@ impl FromStr for Solver {
 }
 
 impl Solver {
+    /// How it searches among the weights; none if it does not.
+    pub fn method(self) -> Option<Method> {
+        match self {
+            Solver::Mirror => Some(Method::Mirror),
+            Solver::Silp | Solver::McMkl => Some(Method::Silp),
+            Solver::Simple => Some(Method::Simple),
+            Solver::Hessian => Some(Method::Hessian),
+            Solver::Sip => Some(Method::Sip),
+            Solver::Newton => Some(Method::Newton),
+            _ => None,
+        }
+    }
+
     /// Whether it takes stochastic steps in the primal, which know no bias.
     pub fn is_stochastic(self) -> bool {
         matches!(
@@ -191,18 +322,8 @@ impl Solver {
 
 impl fmt::Display for Solver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Solver::Auto => "auto",
-            Solver::Exact => "exact",
-            Solver::Wrapper => "wrapper",
-            Solver::Interleaved => "interleaved",
-            Solver::Obscure => "obscure",
-            Solver::Pegasos => "pegasos",
-            Solver::Om2 => "om2",
-            Solver::Pa1 => "pa1",
-            Solver::Omcl => "omcl",
-            Solver::Sum => "sum",
-        })
+        let known = SOLVERS.iter().find(|info| info.solver == *self);
+        f.write_str(known.map_or("", |info| info.name))
     }
 }
 

@@ -1,7 +1,7 @@
 //! OMCL behind the same door as the others, though it minimises no objective and has no certificate.
 
+use super::two_stage::nothing_to_certify;
 use super::{Fitted, KernelReport, Mkl, ProblemReport};
-use crate::certificate::Certificate;
 use crate::data::{Targets, Task};
 use crate::dual::Status;
 use crate::error::{Error, Result};
@@ -120,11 +120,7 @@ impl Mkl {
             &mut notes,
             &mut warnings,
         )?;
-        let nothing = Certificate {
-            primal: f64::NAN,
-            dual: f64::NAN,
-            bias: 0.0,
-        };
+        let nothing = nothing_to_certify();
         let status = match (found.stopped, found.late) {
             (true, _) => Status::Stopped,
             (_, true) => Status::TimeLimit,

@@ -83,6 +83,13 @@ impl Mkl {
                 costs,
             }])
         };
+        if !matches!(targets, Targets::Classes { .. }) && self.solver == Solver::McMkl {
+            return Err(Error::input(
+                "solver",
+                "mc-mkl tells classes apart, and there are none",
+                "give the solver silp, or labels of classes",
+            ));
+        }
         if !matches!(targets, Targets::Classes { .. }) && self.class_weight != ClassWeight::None {
             return Err(Error::input(
                 "class-weight",
@@ -161,8 +168,15 @@ impl Mkl {
             (_, _, Some(_)) => Some("the Tikhonov form has one score".into()),
             _ => None,
         };
-        let asked = self.loss == Some(LossSpec::MulticlassHinge);
+        let asked = self.loss == Some(LossSpec::MulticlassHinge) || self.solver == Solver::McMkl;
         match (self.multiclass, obstacle) {
+            (Multiclass::OneVsRest | Multiclass::OneVsOne, _) if self.solver == Solver::McMkl => {
+                Err(Error::input(
+                    "solver",
+                    "mc-mkl solves the joint problem of all classes",
+                    "leave out ovr and ovo, or give the solver silp",
+                ))
+            }
             (Multiclass::Joint, Some(obstacle)) => Err(Error::input(
                 "multiclass",
                 format!("{obstacle} per problem, the joint problem has one for every class"),

@@ -148,9 +148,12 @@ impl Model {
             for m in 0..parts.kernels.len() {
                 let own = self.separate_coefficients(m).unwrap_or_default();
                 let scores = gram.kernel(m).product(Coefficients::new(own, outputs));
-                let weight = parts.weights[m];
-                let pairs = values.iter_mut().zip(scores);
-                pairs.for_each(|(value, score)| *value += weight * score);
+                // Every problem has its own weights, a joint one the same for all scores.
+                let problems = parts.problems();
+                let weight = |p: usize| parts.weights[(p % problems) * parts.kernels.len() + m];
+                for (at, (value, score)) in values.iter_mut().zip(scores).enumerate() {
+                    *value += weight(at % outputs) * score;
+                }
             }
             return;
         }

@@ -1,3 +1,5 @@
+mod rivals;
+
 use super::*;
 use crate::data::{Labels, Task, Views, digits};
 use crate::gram::Options;

@@ -1,6 +1,13 @@
 //! What simpler ways reach on the same data: the unweighted sum of the kernels, and the best kernel alone.
 //!
-//! Both are the same problem with the norm lp:inf (r = 2), on all kernels and on one.
+//! Both are the same problem with the norm lp:inf (r = 2), on all kernels and on one. Beside them stand the ways to weights that
+//! papers compare with: alignment with the targets, mixtures of SVMs (LP-β), and rankings of kernels by themselves.
+
+pub(crate) mod alignment;
+mod leave_one_out;
+pub(crate) mod lp_beta;
+
+pub use leave_one_out::leave_one_out;
 
 use crate::data::{Targets, Views};
 use crate::error::{Error, Result};
@@ -115,7 +122,7 @@ pub fn best_single(
     })
 }
 
-fn unweighted(mkl: &Mkl) -> Result<Mkl> {
+pub(crate) fn unweighted(mkl: &Mkl) -> Result<Mkl> {
     Ok(Mkl {
         norm: NormSpec::Lp(Exponent::new(f64::INFINITY)?),
         matrix: Vec::new(),
@@ -132,39 +139,45 @@ fn reached(fitted: &Fitted, holdout: Holdout<'_>) -> Result<Option<f64>> {
     Ok(metrics.get("accuracy").or(metrics.get("r2")).copied())
 }
 
+/// One row per sample: 1 for its class, 0 for the others.
+fn indicators(index: &[u32], classes: usize) -> Vec<f64> {
+    let mut y = vec![0.0; index.len() * classes];
+    for (row, &c) in y.chunks_mut(classes).zip(index) {
+        row[c as usize] = 1.0;
+    }
+    y
+}
+
+/// Targets less their mean, one number per sample or one for each class, and how many; none where there are none.
+fn centred(targets: &Targets, n: usize) -> Option<(Vec<f64>, usize)> {
+    let (mut y, outputs) = match targets {
+        Targets::None => return None,
+        Targets::Real(values) => (values.clone(), 1),
+        Targets::Classes { names, index } => (indicators(index, names.len()), names.len()),
+    };
+    for k in 0..outputs {
+        let mean = y.iter().skip(k).step_by(outputs).sum::<f64>() / n as f64;
+        let own = y.iter_mut().skip(k).step_by(outputs);
+        own.for_each(|v| *v -= mean);
+    }
+    Some((y, outputs))
+}
+
 /// ỹᵀK_mỹ / (‖ỹ‖² tr K̃_m) with centred targets ỹ and kernels K̃, summed over the classes; for one-class, where there are
 /// no targets, 1ᵀK_m1 / (n tr K_m). Between 0 and 1, and one pass over the pairs for any number of kernels.
 fn agreement(gram: &Gram, targets: &Targets) -> Vec<f64> {
     let n = gram.n_rows();
     let ones = vec![1.0; n];
     let totals = gram.quadratic_forms(Coefficients::single(&ones));
-    let (mut y, outputs) = match targets {
-        Targets::None => (ones, 1),
-        Targets::Real(values) => (values.clone(), 1),
-        Targets::Classes { names, index } => {
-            let mut y = vec![0.0; n * names.len()];
-            for (row, &c) in y.chunks_mut(names.len()).zip(index) {
-                row[c as usize] = 1.0;
-            }
-            (y, names.len())
-        }
-    };
-    let centred = !matches!(targets, Targets::None);
-    if centred {
-        for k in 0..outputs {
-            let mean = y.iter().skip(k).step_by(outputs).sum::<f64>() / n as f64;
-            y.iter_mut()
-                .skip(k)
-                .step_by(outputs)
-                .for_each(|v| *v -= mean);
-        }
-    }
+    let known = centred(targets, n);
+    let is_centred = known.is_some();
+    let (y, outputs) = known.unwrap_or((ones, 1));
     let size: f64 = y.iter().map(|v| v * v).sum();
     let along = gram.quadratic_forms(Coefficients::new(&y, outputs));
     (0..gram.n_kernels())
         .map(|m| {
             let mut trace: f64 = gram.self_values(m).iter().sum();
-            if centred {
+            if is_centred {
                 trace -= totals[m] / n as f64;
             }
             let value = along[m] / (size * trace);
