@@ -189,7 +189,7 @@ pub(super) fn glossary(facts: &Facts) -> String {
         ),
         (
             measured || !facts.metrics.is_empty(),
-            "Held out, never seen",
+            "Held out, unseen",
             "Samples that were put aside before training. Only they show how the model does on new samples; in training nearly everything looks good.",
         ),
         (

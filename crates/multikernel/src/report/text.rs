@@ -113,7 +113,11 @@ fn scientific(value: f64) -> String {
         })
         .collect();
     let digits = digits.trim_end_matches('0').trim_end_matches('.');
-    with_minus(&format!("{digits}·10{power}"))
+    with_minus(&match digits {
+        "1" => format!("10{power}"),
+        "-1" => format!("-10{power}"),
+        digits => format!("{digits}·10{power}"),
+    })
 }
 
 /// A whole number.
@@ -144,6 +148,20 @@ pub(super) fn percent(share: f64) -> String {
         _ => format!("{value:.1}"),
     };
     format!("{}\u{a0}%", with_minus(&text))
+}
+
+/// A share in percent for columns of a table, where small ones need no digits.
+pub(super) fn short_percent(share: f64) -> String {
+    match share {
+        s if s > 0.0 && s < 5e-4 => "<\u{a0}0.1\u{a0}%".replace('<', "&lt;"),
+        s if s.is_finite() && s != 0.0 => format!("{}\u{a0}%", fixed(100.0 * s, 1)),
+        s => percent(s),
+    }
+}
+
+/// The level of an interval: 95 %, 99.5 %.
+pub(super) fn level(share: f64) -> String {
+    format!("{}\u{a0}%", number(100.0 * share))
 }
 
 /// Seconds.
@@ -275,7 +293,7 @@ mod tests {
             "99.99",
             "0.042",
             "4.2·10⁻⁴",
-            "1·10⁻⁷",
+            "10⁻⁷",
             "−10.0",
         ];
         for (shown, expected) in shown.iter().zip(expected) {

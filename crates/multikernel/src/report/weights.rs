@@ -4,7 +4,7 @@ use super::Section;
 use super::draw::{Cell, Heat, bar};
 use super::facts::{Facts, KernelFact};
 use super::summary::ends;
-use super::text::{esc, fixed, metric, number, percent, several, short};
+use super::text::{esc, fixed, level, metric, number, percent, several, short, short_percent};
 use crate::record::{Stability, Without};
 
 /// Kernels beyond this are not listed: a page of them is of no use, and the model file has all.
@@ -40,7 +40,7 @@ pub(super) fn section(facts: &Facts) -> Section {
     match stability {
         Some(stability) => lead.push_str(&format!(
             " Whiskers are {} intervals over {} ({}).",
-            percent(stability.level),
+            level(stability.level),
             several(stability.rounds, "training", "trainings"),
             esc(&stability.method)
         )),
@@ -122,10 +122,11 @@ fn table(facts: &Facts) -> String {
         head.push_str(&sort_head(column.key, column.head, true));
     }
     let mut out = format!(
-        "<div class=\"tools js-only\"><label>Find <input type=\"search\" id=\"filter\" placeholder=\"part of a name or group\" autocomplete=\"off\"></label><label>Sort by <select id=\"sort\">{options}</select></label><span id=\"shown\" class=\"muted\" aria-live=\"polite\"></span></div>"
+        "<div class=\"panel\"><div class=\"tools js-only\"><label>Find <input type=\"search\" id=\"filter\" placeholder=\"part of a name or group\" autocomplete=\"off\"></label><label>Sort by <select id=\"sort\">{options}</select></label><span id=\"shown\" class=\"muted\" aria-live=\"polite\"></span></div>"
     );
     out.push_str(&format!(
-        "<table class=\"bars kernels\" id=\"kernels\"><thead><tr>{head}</tr></thead><tbody>"
+        "<table class=\"bars kernels{}\" id=\"kernels\"><thead><tr>{head}</tr></thead><tbody>",
+        if columns.len() > 2 { " many" } else { "" }
     ));
     for &m in listed {
         let kernel = &facts.kernels[m];
@@ -152,6 +153,7 @@ fn table(facts: &Facts) -> String {
             percent(rest)
         ));
     }
+    out.push_str("</div>");
     let help: String = columns
         .iter()
         .map(|column| format!("<li><b>{}</b>: {}</li>", column.head, column.help))
@@ -199,14 +201,11 @@ fn row(
         ));
     }
     let class = format!("g{colour}");
-    let range = interval.map_or(String::new(), |(low, high)| {
-        format!(" <small>({} to {})</small>", percent(low), percent(high))
-    });
     out.push_str(&format!(
-        "<td class=\"track\">{}</td><td class=\"num\" data-n=\"{}\" data-label=\"share\">{}{range}</td>",
+        "<td class=\"track\">{}</td><td class=\"num\" data-n=\"{}\" data-label=\"share\">{}</td>",
         bar(kernel.share, interval, full, &class),
         sortable(kernel.share),
-        percent(kernel.share)
+        short_percent(kernel.share)
     ));
     out
 }
@@ -254,12 +253,30 @@ fn stability_columns(
     cells: &dyn Fn(&[f64], fn(f64) -> String) -> Vec<(f64, String)>,
     out: &mut Vec<Column>,
 ) {
+    if stability.shares.iter().any(|share| ends(share).is_some()) {
+        let widths: Vec<f64> = stability.shares.iter().map(|s| s.high - s.low).collect();
+        let mut written = cells(&widths, number);
+        for (cell, share) in written.iter_mut().zip(&stability.shares) {
+            if let Some((low, high)) = ends(share) {
+                cell.1 = format!("{} to {}", fixed(100.0 * low, 1), short_percent(high));
+            }
+        }
+        out.push(Column {
+            key: "interval",
+            head: "interval",
+            help: format!(
+                "where the share lies in {} of the repeated trainings; sorts by its width.",
+                level(stability.level)
+            ),
+            cells: written,
+        });
+    }
     if !stability.chosen.is_empty() {
         out.push(Column {
             key: "chosen",
             head: "chosen",
             help: "share of the repeated trainings in which the kernel had a weight at all.".into(),
-            cells: cells(&stability.chosen, percent),
+            cells: cells(&stability.chosen, short_percent),
         });
     }
     if let Some(shuffled) = &stability.shuffled {
@@ -338,7 +355,7 @@ fn by_problem(facts: &Facts) -> String {
     });
     let heat = Heat {
         title: "Weights of the kernels in each problem",
-        rows: "kernels",
+        rows: "",
         columns: "problems",
         row_names: kernels
             .iter()
@@ -353,6 +370,6 @@ fn by_problem(facts: &Facts) -> String {
             true => format!(", the first {problems}"),
             false => String::new(),
         },
-        heat.svg(120.0, 22)
+        heat.svg(132.0, 24)
     )
 }
