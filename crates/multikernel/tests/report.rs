@@ -309,8 +309,8 @@ fn everything_is_on_the_page() {
         "nested cross-validation",
         "Alignment of pairs",
         "Relative gap, round by round",
-        "multikernel tune --features layers.npz",
-        "&#39;tumour types.csv&#39;",
+        "<span>--features</span> <span>layers.npz</span>",
+        "<span>&#39;tumour</span> <span>types.csv&#39;</span>",
         "What the words mean",
     ] {
         assert!(html.contains(text), "{text}");

@@ -190,7 +190,7 @@ fn sheet(tuning: &Tuning, bank: usize) -> String {
         _ => "",
     };
     format!(
-        "<figure class=\"wide\"><figcaption>{name}{}{unit}, darker is better; the frame is the choice</figcaption>{}</figure>",
+        "<figure class=\"wide\"><figcaption>{name}{}{unit}, a stronger colour is better; the frame is the choice</figcaption>{}</figure>",
         metric(&tuning.metric),
         heat.svg(58.0, 10)
     )
