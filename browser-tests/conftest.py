@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from selenium import webdriver
-from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
 
 ROOT = Path(__file__).parents[1]
 #: Pages that the library's tests leave behind (crates/multikernel/tests/report.rs).

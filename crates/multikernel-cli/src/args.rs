@@ -1,7 +1,9 @@
 //! What the user may write. Groups of options that several commands share are structs here; a command's own options
 //! stand in its file.
 
-use crate::commands::{demo, gram, inspect, online, predict, report, shell, solvers, train};
+use crate::commands::{
+    demo, evaluate, gram, inspect, online, predict, report, shell, solvers, train, tune,
+};
 use clap::{Args, Parser, Subcommand};
 use multikernel::data::{LoadOptions, Purpose, ScaleOption, Task, ViewCut, Views};
 use multikernel::gram::Indefinite;
@@ -32,7 +34,9 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Demo(demo::Arguments),
     Train(Box<train::Arguments>),
+    Tune(Box<tune::Arguments>),
     Predict(predict::Arguments),
+    Evaluate(evaluate::Arguments),
     Online(Box<online::Arguments>),
     Gram(gram::Arguments),
     Inspect(inspect::Arguments),

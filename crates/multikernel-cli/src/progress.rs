@@ -56,6 +56,11 @@ impl Watcher {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// Goes on after a stop: the next Ctrl-C asks again.
+    pub(crate) fn go_on(&self) {
+        self.stop.store(false, Ordering::Relaxed);
+    }
+
     /// Takes away what is being shown, so that text does not stand behind it.
     pub(crate) fn clear(&self) {
         let mut stage = self.stage.lock().unwrap_or_else(PoisonError::into_inner);

@@ -8,21 +8,29 @@ use crate::session::{Session, command_line};
 use crate::weights::{self, Bar};
 use anyhow::{Context, Result};
 use multikernel::baseline::{self, Holdout};
+use multikernel::calibration::Calibration;
 use multikernel::certificate::relative_gap;
 use multikernel::data::{ScaleOption, Scaling, Split, Targets, ViewData, Views};
 use multikernel::dual::Status;
+use multikernel::evaluate::{Bootstrap, evaluate};
 use multikernel::gram::{Indefinite, KernelSet, Options};
 use multikernel::inspect::align;
 use multikernel::metrics::{Truth, measure};
 use multikernel::mkl::{ProblemReport, Watched};
 use multikernel::observe::{Observer, Progress};
-use multikernel::record::Record;
+use multikernel::record::{Evaluation, Record, Stability, Tuning};
 use multikernel::result::ResultObject;
+use multikernel::select::SHARED;
+use multikernel::stability::{HeldOut, Settings, stability};
 use multikernel::{Error, Fitted, Mkl, Model};
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+/// The stability of more kernels is not shown as text.
+const SHOWN_KERNELS: usize = 20;
 
 /// What is to be trained on which samples.
 pub(crate) struct Job<'a> {
@@ -41,6 +49,10 @@ pub(crate) struct Job<'a> {
     /// Or the share of the samples that is not.
     pub(crate) holdout: Option<f64>,
     pub(crate) baselines: bool,
+    /// Whether the model is to have probabilities.
+    pub(crate) probabilities: bool,
+    /// Rounds of looking at how sure the weights are; none: not at all.
+    pub(crate) stability: Option<usize>,
     /// What was chosen on the way here, in sentences.
     pub(crate) notes: Vec<String>,
 }
@@ -50,13 +62,26 @@ pub(crate) struct Trained {
     pub(crate) model: Model,
     pub(crate) status: Status,
     pub(crate) result: ResultObject,
-    /// What a report shows besides; its notes are filled in when it is kept.
-    pub(crate) record: Record,
     pub(crate) notes: Vec<String>,
+    /// What is kept in the model beside the result object; its notes are filled in when it is kept.
+    pub(crate) record: Record,
     held_out: usize,
     problems: Vec<ProblemReport>,
     /// Lines of the table of baselines.
     compared: Vec<Compared>,
+}
+
+/// The result object with what is kept beside it.
+#[derive(Serialize)]
+pub(crate) struct Object<'a> {
+    #[serde(flatten)]
+    result: &'a ResultObject,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evaluation: Option<&'a Evaluation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stability: Option<&'a Stability>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tuning: Option<&'a Tuning>,
 }
 
 /// A way to learn and what it reaches.
@@ -131,10 +156,6 @@ impl Job<'_> {
         };
         session.watcher.clear();
         let mut result = ResultObject::new(&fitted);
-        let mut record = Record {
-            command: Some(command_line()),
-            ..Record::new(&fitted)
-        };
         result.metrics = metrics(&fitted.model, &known, held_out.as_ref())?;
         let mut notes = self.notes.clone();
         notes.append(&mut fitted.notes);
@@ -147,6 +168,17 @@ impl Job<'_> {
             name: format!("these weights ({})", self.mkl_name(&fitted)),
             metrics: result.metrics.clone(),
         }];
+        if self.probabilities {
+            self.calibrate(&mut fitted, &set, &known.targets, session, &mut notes)?;
+        }
+        let mut record = Record {
+            evaluation: match &held_out {
+                Some(held_out) => Some(held_out.judged(&fitted.model, session.seed)?),
+                None => None,
+            },
+            command: Some(command_line()),
+            ..Record::new(&fitted)
+        };
         if self.baselines && !session.watcher.stopped() {
             let found = self.baselines(&set, &known, held_out.as_ref(), session, &mut notes)?;
             for (key, name, metrics, kernel) in found {
@@ -161,6 +193,11 @@ impl Job<'_> {
                 compared.push(Compared { name, metrics });
             }
             session.watcher.clear();
+        }
+        if let Some(rounds) = self.stability {
+            let held_out = held_out.as_ref();
+            record.stability =
+                self.stability(rounds, &set, &known, &fitted, held_out, session, &mut notes)?;
         }
         if !session.watcher.stopped() {
             let options = Options {
@@ -189,14 +226,89 @@ impl Job<'_> {
             model,
             status: fitted.status,
             result,
-            record,
             notes,
+            record,
             held_out: held_out.map_or(0, |known| known.views.len()),
             problems: fitted.problems,
             compared,
         };
         trained.account(session);
         Ok(trained)
+    }
+
+    /// Looks at how sure the weights are; a stop leaves what there is.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "one call, and every argument is another noun"
+    )]
+    fn stability(
+        &self,
+        rounds: usize,
+        set: &KernelSet,
+        known: &Known,
+        fitted: &Fitted,
+        held_out: Option<&Known>,
+        session: &Session,
+        notes: &mut Vec<String>,
+    ) -> Result<Option<Stability>> {
+        let settings = Settings {
+            rounds,
+            seed: session.seed,
+            ..Settings::default()
+        };
+        let held_out = held_out.map(|known| HeldOut {
+            views: &known.views,
+            targets: &known.targets,
+        });
+        let (targets, watcher) = (&known.targets, &session.watcher);
+        let found = stability(
+            &self.mkl, set, targets, fitted, held_out, &settings, watcher,
+        )?;
+        if watcher.stopped() {
+            notes.push(match &found {
+                Some(found) => format!(
+                    "stopped: the stability of the weights is told from {} of {rounds} rounds",
+                    found.rounds
+                ),
+                None => "stopped before the stability of the weights was known".into(),
+            });
+        }
+        session.watcher.clear();
+        Ok(found)
+    }
+
+    /// Gives the model probabilities; a stop leaves it without.
+    fn calibrate(
+        &self,
+        fitted: &mut Fitted,
+        set: &KernelSet,
+        targets: &Targets,
+        session: &Session,
+        notes: &mut Vec<String>,
+    ) -> Result<()> {
+        match self
+            .mkl
+            .calibrate(set, targets, session.seed, &session.watcher)
+        {
+            Ok(calibration) => {
+                fitted.model.set_calibration(Some(calibration))?;
+                notes.push(match calibration {
+                    Calibration::Sigmoid { .. } => {
+                        "probabilities: a sigmoid fitted to scores of 5 folds (Platt)".into()
+                    }
+                    Calibration::Temperature { temperature } => format!(
+                        "probabilities: the softmax of scores over {temperature:.3}, fitted to scores of 5 folds"
+                    ),
+                });
+                notes.push(SHARED.into());
+            }
+            Err(Error::Stopped) => {
+                notes.push("stopped before the model had probabilities: it has none".into());
+            }
+            Err(error) => return Err(error.into()),
+        }
+        session.watcher.clear();
+        Ok(())
     }
 
     fn mkl_name(&self, fitted: &Fitted) -> String {
@@ -362,6 +474,21 @@ fn bars(result: &ResultObject) -> Vec<Bar> {
         .collect()
 }
 
+impl Known {
+    /// What the model is worth on samples that were held out, with intervals.
+    fn judged(&self, model: &Model, seed: u64) -> Result<Evaluation> {
+        let scores = model.scores(&self.views)?;
+        let truth = Self::truth(&self.targets);
+        let bootstrap = Bootstrap {
+            seed,
+            ..Bootstrap::default()
+        };
+        let samples = format!("{} samples held out", self.views.len());
+        let truth = truth.as_truth(&self.targets);
+        Ok(evaluate(model, &scores, truth, samples, &bootstrap))
+    }
+}
+
 /// What the model reaches in training (`train_…`) and on the samples held out.
 fn metrics(
     model: &Model,
@@ -435,6 +562,7 @@ impl Trained {
         out.push_str(&weights::text(&bars(&self.result), self.problems.len()));
         out.push_str(&self.certificate());
         out.push_str(&self.comparison());
+        out.push_str(&self.stability());
         let seconds = &self.result.seconds;
         out.push_str(&format!(
             "\ntime: load {:.2} s, kernels {:.2} s, training {:.2} s, in all {:.2} s\n",
@@ -503,6 +631,71 @@ impl Trained {
             result.n_support,
             result.n_samples
         )
+    }
+
+    /// How sure the weights are.
+    fn stability(&self) -> String {
+        let Some(stability) = &self.record.stability else {
+            return String::new();
+        };
+        let mut order: Vec<usize> = (0..stability.shares.len()).collect();
+        let share = |m: &usize| stability.shares[*m].value;
+        order.sort_by(|a, b| share(b).total_cmp(&share(a)).then(a.cmp(b)));
+        let left = order.len().saturating_sub(SHOWN_KERNELS);
+        order.truncate(SHOWN_KERNELS);
+        let percent = |value: f64| format!("{:.1} %", 100.0 * value);
+        let interval = format!("{:.0} % interval", 100.0 * stability.level);
+        let mut header = vec!["kernel", "share", &interval, "chosen"];
+        if stability.shuffled.is_some() {
+            header.extend(["shuffled", "p"]);
+        }
+        let without = stability.without.as_ref();
+        let effect = without.map(|w| format!("{} without", w.metric));
+        header.extend(effect.as_deref());
+        let rows: Vec<Vec<String>> = order
+            .iter()
+            .map(|&m| {
+                let own = stability.shares[m];
+                let mut row = vec![
+                    self.result
+                        .kernels
+                        .get(m)
+                        .map_or(String::new(), |k| k.name.clone()),
+                    percent(own.value),
+                    format!("{} … {}", percent(own.low), percent(own.high)),
+                    percent(stability.chosen[m]),
+                ];
+                if let Some(shuffled) = &stability.shuffled {
+                    row.push(percent(shuffled.mean[m]));
+                    row.push(format!("{:.3}", shuffled.p_value[m]));
+                }
+                if let Some(without) = without {
+                    let change = without.change.get(m).copied().flatten();
+                    row.push(change.map_or("-".into(), |c| format!("{c:+.4}")));
+                }
+                row
+            })
+            .collect();
+        let mut out = format!(
+            "\nhow sure the weights are ({}, {} rounds):\n{}",
+            stability.method,
+            stability.rounds,
+            table(&header, &rows)
+        );
+        if left > 0 {
+            out.push_str(&format!("  … and {left} more kernels\n"));
+        }
+        out
+    }
+
+    /// The result object, and what is kept with it that people ask for.
+    pub(crate) fn object(&self) -> Object<'_> {
+        Object {
+            result: &self.result,
+            evaluation: self.record.evaluation.as_ref(),
+            stability: self.record.stability.as_ref(),
+            tuning: self.record.tuning.as_ref(),
+        }
     }
 
     /// What was reached, beside what simpler ways reach.

@@ -55,11 +55,13 @@
 #![deny(missing_docs)]
 
 pub mod baseline;
+pub mod calibration;
 pub mod certificate;
 pub mod data;
 pub mod dual;
 mod eigen;
 pub mod error;
+pub mod evaluate;
 pub mod gram;
 pub mod inspect;
 pub mod kernel;
@@ -76,6 +78,8 @@ pub mod random;
 pub mod record;
 pub mod report;
 pub mod result;
+pub mod select;
+pub mod stability;
 pub mod stochastic;
 
 pub use error::{Error, Result};

@@ -93,6 +93,11 @@ fn square(truth: &[u32], predicted: &[u32]) -> (Vec<usize>, usize) {
 /// Mean over the true classes of the share of their samples that are right; none without samples.
 pub fn balanced_accuracy(truth: &[u32], predicted: &[u32]) -> Option<f64> {
     let (counts, classes) = square(truth, predicted);
+    balanced_accuracy_of(&counts, classes)
+}
+
+/// The same from the counts of (true class, predicted class).
+pub(crate) fn balanced_accuracy_of(counts: &[usize], classes: usize) -> Option<f64> {
     let recalls: Vec<f64> = (0..classes)
         .filter_map(|c| {
             let row = &counts[c * classes..(c + 1) * classes];
@@ -107,10 +112,15 @@ pub fn balanced_accuracy(truth: &[u32], predicted: &[u32]) -> Option<f64> {
 /// alike; none without samples.
 pub fn mcc(truth: &[u32], predicted: &[u32]) -> Option<f64> {
     let (counts, classes) = square(truth, predicted);
-    if truth.is_empty() {
+    mcc_of(&counts, classes)
+}
+
+/// The same from the counts of (true class, predicted class).
+pub(crate) fn mcc_of(counts: &[usize], classes: usize) -> Option<f64> {
+    let n = counts.iter().sum::<usize>() as f64;
+    if n == 0.0 {
         return None;
     }
-    let n = truth.len() as f64;
     let right: usize = (0..classes).map(|c| counts[c * classes + c]).sum();
     let (mut both, mut true_squares, mut predicted_squares) = (0.0, 0.0, 0.0);
     for c in 0..classes {

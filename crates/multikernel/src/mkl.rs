@@ -8,17 +8,19 @@ mod choices;
 mod joint;
 mod omcl;
 mod problems;
+mod start;
 mod stochastic;
 #[cfg(test)]
 mod tests;
 
 pub use choices::{Bias, ClassWeight, Multiclass, SOLVERS, Solver, SolverInfo};
 pub(crate) use problems::pairs;
+pub use start::WarmStart;
 pub use stochastic::Watched;
 
-use crate::certificate::{Certificate, relative_gap};
+use crate::certificate::{Certificate, Problem, relative_gap};
 use crate::data::{Scaling, Targets};
-use crate::dual::{self, Limits, Look, Solution, Status};
+use crate::dual::{self, Limits, Look, Solution, Start, Status};
 use crate::error::{Error, Result};
 use crate::gram::{Coefficients, Gram, KernelSet};
 use crate::loss::LossSpec;
@@ -28,6 +30,7 @@ use crate::observe::{Observer, Progress};
 use crate::stochastic::Objective;
 use problems::{Question, Work};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// What is to be trained and how. `Mkl::default()` is a good start; every field may be changed.
@@ -81,6 +84,9 @@ pub struct Mkl {
     pub stochastic: crate::stochastic::Settings,
     /// The exact solver of the joint problem starts from so many epochs of OBSCURE's second stage; cold if 0.
     pub start_epochs: usize,
+    /// Where to start: the result of an earlier training on the same samples and kernels, with another C or norm; none: cold. The
+    /// solvers obscure, pegasos, om2, pa1 and omcl always start cold, and so does what does not fit.
+    pub start: Option<Arc<WarmStart>>,
     /// How the views were scaled before the kernels saw them; kept in the model, which scales new samples by it.
     pub scaling: Scaling,
 }
@@ -103,6 +109,7 @@ impl Default for Mkl {
             max_seconds: None,
             stochastic: crate::stochastic::Settings::default(),
             start_epochs: 0,
+            start: None,
             scaling: Scaling::default(),
         }
     }
@@ -285,8 +292,11 @@ impl Mkl {
                 }
                 let found = joint::fit(gram, problem, constant, |gram, problem| {
                     if !solver.is_stochastic() {
-                        let start =
+                        let mut start =
                             self.joint_start(gram, &norm, problem, &limits, observer, &mut notes)?;
+                        if let (None, Some(warm)) = (&start, &self.start) {
+                            start = warm.joint(gram, &norm, problem.n_classes, self.c);
+                        }
                         let found =
                             dual::multiclass::solve(gram, &norm, problem, &limits, start, observer);
                         return Ok(found.into());
@@ -443,15 +453,19 @@ impl Mkl {
                     .solve_stochastic(&own, norm, &objective, watched, &limits, observer, notes)?;
                 (own, solved)
             } else {
-                let (own, solution) = solve(
-                    gram,
+                let own = question.gram(gram);
+                let problem = question.problem(loss, bias);
+                let start = self.start.as_ref().and_then(|start| {
+                    start.scalar(k, outputs, question, &own, norm, &problem, self.c)
+                });
+                let solution = solve(
+                    &own,
                     norm,
-                    question,
-                    loss,
-                    bias,
+                    &problem,
                     &limits,
                     solver,
                     self.tikhonov,
+                    start,
                     observer,
                 )?;
                 (own, solution.into())
@@ -590,42 +604,38 @@ impl Mkl {
     }
 }
 
-/// Solves one problem; returns the Gram of its samples too.
+/// Solves one problem.
 #[allow(
     clippy::too_many_arguments,
     reason = "one call, and every argument is another noun"
 )]
 fn solve(
-    gram: &Gram,
+    own: &Gram,
     norm: &Norm,
-    question: &Question,
-    loss: crate::loss::Loss,
-    bias: bool,
+    problem: &Problem<'_>,
     limits: &Limits,
     solver: Solver,
     tikhonov: Option<f64>,
+    start: Option<Start>,
     observer: &dyn Observer,
-) -> Result<(Gram, Solution)> {
-    let own = question.gram(gram);
-    let problem = question.problem(loss, bias);
+) -> Result<Solution> {
     if let Some(mu) = tikhonov {
-        let found = dual::tikhonov::solve(&own, norm, &problem, mu, limits, None, observer)?;
-        return Ok((own, found.solution));
+        let found = dual::tikhonov::solve(own, norm, problem, mu, limits, start, observer)?;
+        return Ok(found.solution);
     }
     // Every solver of one score per sample has the same signature and is called here.
-    let solution = match solver {
+    Ok(match solver {
         Solver::Auto | Solver::Exact | Solver::Sum => {
-            dual::solve(&own, norm, &problem, limits, None, observer)
+            dual::solve(own, norm, problem, limits, start, observer)
         }
-        Solver::Wrapper => dual::wrapper::solve(&own, norm, &problem, limits, None, observer),
+        Solver::Wrapper => dual::wrapper::solve(own, norm, problem, limits, start, observer),
         Solver::Interleaved => {
-            dual::interleaved::solve(&own, norm, &problem, limits, None, observer)
+            dual::interleaved::solve(own, norm, problem, limits, start, observer)
         }
         Solver::Obscure | Solver::Pegasos | Solver::Om2 | Solver::Pa1 | Solver::Omcl => {
             unreachable!("they go another way")
         }
-    };
-    Ok((own, solution))
+    })
 }
 
 /// What the solvers found.

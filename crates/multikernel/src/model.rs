@@ -15,6 +15,7 @@ pub use predict::{Predictions, Scores};
 
 use arrange::TrainingView;
 
+use crate::calibration::Calibration;
 use crate::data::{Scaling, Task, Views};
 use crate::error::{Error, Result};
 use crate::gram::{Coefficients, Kernel, KernelSet, Normalizer, Reference, Repair};
@@ -88,6 +89,8 @@ struct Parts {
     /// The samples kept, as the kernels saw them (after scaling); without given matrices.
     views: Views,
     scaling: Scaling,
+    /// What turns scores into probabilities.
+    calibration: Option<Calibration>,
     /// How it was trained, for people and programs that ask.
     training: serde_json::Value,
 }
@@ -240,6 +243,7 @@ impl Model {
             ids,
             separate,
             views,
+            calibration: None,
             training: serde_json::Value::Null,
         };
         Model::new(parts)
@@ -267,6 +271,7 @@ impl Model {
             separate: from.separate,
             views: from.views,
             scaling: from.scaling,
+            calibration: None,
             training: serde_json::Value::Null,
         })
     }
@@ -438,6 +443,28 @@ impl Model {
             *column = rows[*column];
         }
         self.parts.n_training = n;
+        Ok(())
+    }
+
+    /// What turns its scores into probabilities, if that was asked for in training.
+    pub fn calibration(&self) -> Option<&Calibration> {
+        self.parts.calibration.as_ref()
+    }
+
+    /// Gives the model probabilities, or takes them away; see [`Mkl::calibrate`](crate::Mkl::calibrate).
+    ///
+    /// # Errors
+    /// If it does not fit the classes of the model.
+    pub fn set_calibration(&mut self, calibration: Option<Calibration>) -> Result<()> {
+        let fits = |c: &Calibration| c.fits(self.parts.classes.len());
+        if !calibration.as_ref().is_none_or(fits) {
+            return Err(Error::input(
+                "probabilities",
+                format!("they do not fit {} classes", self.parts.classes.len()),
+                "give a sigmoid for two classes, a temperature for more",
+            ));
+        }
+        self.parts.calibration = calibration;
         Ok(())
     }
 
@@ -627,6 +654,12 @@ impl Parts {
             return wrong(
                 "the numbers of its samples do not ascend within the training data".into(),
             );
+        }
+        if self
+            .calibration
+            .is_some_and(|c| !c.fits(self.classes.len()))
+        {
+            return wrong("its probabilities do not fit its classes".into());
         }
         if self.ids.as_ref().is_some_and(|ids| ids.len() != n) {
             return wrong("it does not have one id for each sample".into());

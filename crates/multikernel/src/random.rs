@@ -12,6 +12,13 @@ impl Random {
         Random { state: seed }
     }
 
+    /// One of many streams of a seed, each for a task of its own: what it gives does not depend on the order of the tasks.
+    pub fn stream(seed: u64, task: u64) -> Self {
+        let mut random = Random::new(seed);
+        random.state = random.bits() ^ task.wrapping_mul(0xD6E8_FEB8_6659_FD93);
+        Random::new(random.bits())
+    }
+
     /// The next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);

@@ -59,6 +59,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             validation: None,
             holdout: Some(HELD_OUT),
             baselines: true,
+            probabilities: false,
+            stability: None,
             notes: Vec::new(),
         };
         let mut trained = job.run(&session)?;

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 pub(crate) mod demo;
+pub(crate) mod evaluate;
 pub(crate) mod gram;
 pub(crate) mod inspect;
 mod inspect_model;
@@ -10,6 +11,7 @@ pub(crate) mod report;
 pub(crate) mod shell;
 pub(crate) mod solvers;
 pub(crate) mod train;
+pub(crate) mod tune;
 
 use crate::args::Command;
 use anyhow::Result;
@@ -26,7 +28,9 @@ pub(crate) fn run(command: Command) -> Result<Ending> {
     let done = match command {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Train(arguments) => return train::run(&arguments),
+        Command::Tune(arguments) => return tune::run(&arguments),
         Command::Predict(arguments) => predict::run(&arguments),
+        Command::Evaluate(arguments) => evaluate::run(&arguments),
         Command::Online(arguments) => online::run(&arguments),
         Command::Gram(arguments) => gram::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments),

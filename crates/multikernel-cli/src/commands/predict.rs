@@ -6,8 +6,9 @@ use crate::output::{number, write_whole};
 use crate::session::{Cost, Session};
 use anyhow::{Context, Result};
 use clap::Args;
-use multikernel::data::{Dataset, LabelKind, Labels, Purpose, Task, Views, load};
-use multikernel::metrics::{Truth, measure};
+use multikernel::data::{Dataset, Labels, Purpose, Task, Views, load};
+use multikernel::evaluate::Known;
+use multikernel::metrics::measure;
 use multikernel::model::{Predictions, Scores};
 use multikernel::observe::{Observer, Progress};
 use multikernel::{Error, Model};
@@ -23,11 +24,12 @@ const BLOCK: usize = 8192;
 /// Predict new samples with a model
 ///
 /// Writes CSV with the column 'prediction', which holds labels as they were spelled in training; with --scores a column for
-/// each class too; and first a column 'id' where the samples have ids. With labels it also says how many predictions are
+/// each class too, with --probabilities one for each class's probability; and first a column 'id' where the samples have ids. With labels it also says how many predictions are
 /// right. Views are found by their names, or by their order where the files are named otherwise than in training.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   multikernel predict --model model.mk --features new.csv --out predictions.csv --scores
+  multikernel predict --model model.mk --features new.csv --out predictions.csv --probabilities   # after train --probabilities
   multikernel predict --model model.mk --features test.npz --labels y.npy --out -
   multikernel predict --model model.mk --gram test_gram.npz --out predictions.csv   # rows new, columns training samples")]
 pub(crate) struct Arguments {
@@ -85,11 +87,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 fn predict(session: &Session, arguments: &Arguments) -> Result<()> {
     let model = Model::load(&arguments.model)?;
-    if arguments.probabilities {
+    if arguments.probabilities && model.calibration().is_none() {
         return Err(Error::input(
             arguments.model.display().to_string(),
             "this model was not calibrated and has no probabilities",
-            "ask for --scores instead",
+            match model.task() {
+                Task::Classify => "train it with --probabilities, or ask for --scores instead",
+                Task::Regress | Task::OneClass => "ask for --scores instead",
+            },
         )
         .into());
     }
@@ -118,6 +123,7 @@ fn predict(session: &Session, arguments: &Arguments) -> Result<()> {
         model: &model,
         views: &views,
         with_scores: arguments.scores,
+        with_probabilities: arguments.probabilities,
         observer: &session.watcher,
         kept: labels.is_some().then(Vec::new),
     };
@@ -165,28 +171,53 @@ struct Writer<'a> {
     model: &'a Model,
     views: &'a Views,
     with_scores: bool,
+    with_probabilities: bool,
     observer: &'a dyn Observer,
     /// All scores, where they are to be compared with labels.
     kept: Option<Vec<f64>>,
 }
 
+/// Scores of a block of samples from `start` on.
+fn block_scores(
+    model: &Model,
+    views: &Views,
+    start: usize,
+    observer: &dyn Observer,
+) -> multikernel::Result<Scores> {
+    let n = views.len();
+    let progress = Progress::Work {
+        stage: "predicting",
+        done: start as u64,
+        total: n as u64,
+    };
+    if observer.progress(&progress).is_break() {
+        return Err(Error::Stopped);
+    }
+    let rows: Vec<usize> = (start..(start + BLOCK).min(n)).collect();
+    if rows.len() == n {
+        return model.scores(views);
+    }
+    model.scores(&views.select(&rows)?)
+}
+
+/// Scores of all samples, a block at a time.
+pub(super) fn all_scores(
+    model: &Model,
+    views: &Views,
+    observer: &dyn Observer,
+) -> multikernel::Result<Scores> {
+    let mut all = block_scores(model, views, 0, observer)?;
+    while all.len() < views.len() && !all.is_empty() {
+        let more = block_scores(model, views, all.len(), observer)?;
+        all.values.extend(more.values);
+    }
+    Ok(all)
+}
+
 impl Writer<'_> {
     /// Scores of the samples from `start` on.
     fn block(&self, start: usize) -> multikernel::Result<Scores> {
-        let n = self.views.len();
-        let progress = Progress::Work {
-            stage: "predicting",
-            done: start as u64,
-            total: n as u64,
-        };
-        if self.observer.progress(&progress).is_break() {
-            return Err(Error::Stopped);
-        }
-        let rows: Vec<usize> = (start..(start + BLOCK).min(n)).collect();
-        if rows.len() == n {
-            return self.model.scores(self.views);
-        }
-        self.model.scores(&self.views.select(&rows)?)
+        block_scores(self.model, self.views, start, self.observer)
     }
 
     /// Errors of the library go to `failed`; an error of any kind leaves no file.
@@ -230,11 +261,20 @@ impl Writer<'_> {
                 Task::Regress | Task::OneClass => write!(out, ",{}", field(name))?,
             }
         }
+        let classes = self.model.classes().iter();
+        for name in classes.filter(|_| self.with_probabilities) {
+            write!(out, ",{}", field(&format!("p_{name}")))?;
+        }
         out.write_all(b"\n")
     }
 
     fn rows(&self, start: usize, scores: &Scores, out: &mut dyn Write) -> io::Result<()> {
         let predictions: Predictions = self.model.predictions(scores);
+        let classes = self.model.classes().len();
+        let probabilities = match self.with_probabilities {
+            true => self.model.probabilities(scores).unwrap_or_default(),
+            false => Vec::new(),
+        };
         for i in 0..scores.len() {
             if let Some(ids) = self.views.ids() {
                 write!(out, "{},", field(&ids[start + i]))?;
@@ -242,6 +282,9 @@ impl Writer<'_> {
             write!(out, "{}", field(&predictions.text(i)))?;
             for score in scores.row(i).iter().filter(|_| self.with_scores) {
                 write!(out, ",{score}")?;
+            }
+            for p in probabilities.chunks(classes.max(1)).nth(i).unwrap_or(&[]) {
+                write!(out, ",{p}")?;
             }
             out.write_all(b"\n")?;
         }
@@ -272,28 +315,13 @@ fn measured(
     };
     let scores = Scores { names, values };
     let predictions = model.predictions(&scores);
-    match model.task() {
-        Task::Classify => {
-            let truth = labels.class_index(model.classes());
-            let unknown = truth.iter().filter(|c| c.is_none()).count();
-            if unknown > 0 {
-                notes.push(format!(
-                    "{unknown} of {} labels are classes that the model does not know, and count as wrong",
-                    truth.len()
-                ));
-            }
-            measure(&predictions, &scores, Truth::Classes(&truth))
-        }
-        Task::Regress if labels.kind() == LabelKind::Text => {
+    match Known::new(model, Some(labels), notes) {
+        Ok(known) => measure(&predictions, &scores, known.truth()),
+        Err(_) => {
             notes
                 .push("the labels are no numbers and are not compared with the predictions".into());
             BTreeMap::new()
         }
-        Task::Regress => {
-            let truth: Vec<f64> = (0..labels.len()).filter_map(|i| labels.number(i)).collect();
-            measure(&predictions, &scores, Truth::Real(&truth))
-        }
-        Task::OneClass => measure(&predictions, &scores, Truth::None),
     }
 }
 

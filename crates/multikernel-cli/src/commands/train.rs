@@ -3,10 +3,10 @@
 use super::Ending;
 use crate::args::{CommonArgs, DataArgs, KernelArgs, parse_number};
 use crate::session::{self, Session};
-use crate::training::{Job, Known};
+use crate::training::{Job, Known, Trained};
 use anyhow::Result;
 use clap::Args;
-use multikernel::data::{LoadOptions, Purpose, Targets, ViewData, Views, load, load_numbers};
+use multikernel::data::{LoadOptions, Purpose, Targets, Task, ViewData, Views, load, load_numbers};
 use multikernel::dual::Status;
 use multikernel::norm::NormSpec;
 use multikernel::{Error, Mkl};
@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
   multikernel train --features table.csv --label-column class --scale standard --holdout 0.2 --model model.mk
   multikernel train --features views.npz --labels y.npy --kernel 'rbf:width=mean*0.5|mean|mean*2' --norm lp:1 \\
       --C 10 --model model.mk
+  multikernel train --features table.csv --label-column class --holdout 0.2 --probabilities --stability 200 --model model.mk
   multikernel train --gram gram.npz --labels y.txt --class-weight balanced --tol 1e-5 --model model.mk --json -")]
 pub(crate) struct Arguments {
     /// Where the model goes
@@ -35,20 +36,37 @@ pub(crate) struct Arguments {
     kernels: KernelArgs,
 
     #[command(flatten)]
+    point: Point,
+
+    #[command(flatten)]
     options: Options,
 
     #[command(flatten)]
     common: CommonArgs,
 }
 
+/// The problem, as one point of what 'tune' searches.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Training")]
-struct Options {
+struct Point {
     /// How kernels share: lp:P on the kernel weights (1 to inf, fractions like 4/3), block:R on the group norms (or
     /// block:auto), mixed over groups, elastic:MU, or noniso:FILE.npy
     #[arg(long, default_value = "lp:4/3")]
     norm: String,
 
+    /// Price of the loss: ½Ω² + CΣℓ [default: 1]
+    #[arg(long = "C", value_name = "C", allow_negative_numbers = true)]
+    c: Option<String>,
+
+    /// Instead of C: 1/(C·N) for N training samples
+    #[arg(long, value_name = "L", allow_negative_numbers = true)]
+    lambda: Option<String>,
+}
+
+/// What 'train' and 'tune' share.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Training")]
+pub(super) struct Options {
     /// Prices the size of the kernel weights by this μ instead of bounding it
     #[arg(long, value_name = "MU", allow_negative_numbers = true)]
     tikhonov: Option<String>,
@@ -67,21 +85,13 @@ struct Options {
     #[arg(long)]
     loss: Option<String>,
 
-    /// Price of the loss: ½Ω² + CΣℓ [default: 1]
-    #[arg(long = "C", value_name = "C", allow_negative_numbers = true)]
-    c: Option<String>,
-
-    /// Instead of C: 1/(C·N) for N training samples
-    #[arg(long, value_name = "L", allow_negative_numbers = true)]
-    lambda: Option<String>,
-
     /// Weights of the classes: balanced, or a=2,b=1
     #[arg(long, value_name = "WEIGHTS")]
     class_weight: Option<String>,
 
     /// A file with a weight for each sample: .npy, F.npz:name, .csv or text with one number per line
     #[arg(long, value_name = "FILE")]
-    sample_weight: Option<String>,
+    pub(super) sample_weight: Option<String>,
 
     /// auto (on, except for one-class and joint), on or off; for joint it is one more kernel, which is constant
     #[arg(long, default_value = "auto")]
@@ -113,28 +123,37 @@ struct Options {
 
     /// Writes objective, gap and, with obscure and samples held out, what the model is worth after every round, as CSV
     #[arg(long, value_name = "FILE.csv")]
-    history: Option<PathBuf>,
+    pub(super) history: Option<PathBuf>,
 
     /// Holds out this share of the samples (of every class), to see what the model is worth
     #[arg(long, value_name = "SHARE", allow_negative_numbers = true)]
-    holdout: Option<String>,
+    pub(super) holdout: Option<String>,
 
     /// Other samples to see what the model is worth, in the form of the training data (given matrices: a row for each of them,
     /// a column for each training sample); may be repeated, as --features or --gram
     #[arg(long, value_name = "FILE", conflicts_with = "holdout")]
-    validation: Vec<String>,
+    pub(super) validation: Vec<String>,
 
     /// Labels of the validation samples, where their files do not hold them
     #[arg(long, value_name = "FILE", requires = "validation")]
     validation_labels: Option<String>,
 
+    /// Gives the model probabilities of the classes, by training five times more on four fifths of the samples
+    #[arg(long)]
+    pub(super) probabilities: bool,
+
+    /// Looks at how sure the weights are: trains so many times on resampled samples and with shuffled targets, and once without
+    /// each kernel (100 or more make good intervals)
+    #[arg(long, value_name = "N")]
+    pub(super) stability: Option<usize>,
+
     /// Does not train the unweighted sum and the best single kernel for comparison
     #[arg(long)]
-    no_baselines: bool,
+    pub(super) no_baselines: bool,
 
     /// Exit status 3 if the gap was not reached
     #[arg(long)]
-    strict: bool,
+    pub(super) strict: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<Ending> {
@@ -145,7 +164,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending> {
 fn train(session: &Session, arguments: &Arguments) -> Result<Ending> {
     let options = &arguments.options;
     // All words are looked at before the data, which may take long to read.
-    let lambda = match (&options.c, &options.lambda) {
+    let lambda = match (&arguments.point.c, &arguments.point.lambda) {
         (Some(_), Some(_)) => {
             return Err(Error::input(
                 "C and lambda",
@@ -159,6 +178,10 @@ fn train(session: &Session, arguments: &Arguments) -> Result<Ending> {
     };
     let holdout = optional("holdout", options.holdout.as_deref())?;
     let mut mkl = options.mkl()?;
+    mkl.norm = arguments.point.norm.parse()?;
+    if let Some(c) = &arguments.point.c {
+        mkl.c = parse_number("C", c)?;
+    }
     mkl.stochastic.seed = session.seed;
     check_folder(&arguments.model)?;
     if let Some(file) = &options.history {
@@ -178,12 +201,13 @@ fn train(session: &Session, arguments: &Arguments) -> Result<Ending> {
     let dataset = session.read(&arguments.data)?;
     let mut notes = dataset.notes;
     let task = session::task(&arguments.data, dataset.labels.as_ref(), &mut notes)?;
+    options.check(task)?;
     let targets = Targets::new(dataset.labels.as_ref(), task, dataset.views.len())?;
     let validation = match options.validation.is_empty() {
         true => None,
-        false => Some(validation(
+        false => Some(options.validation(
             session,
-            arguments,
+            &arguments.data,
             &dataset.views,
             &targets,
             &mut notes,
@@ -200,21 +224,35 @@ fn train(session: &Session, arguments: &Arguments) -> Result<Ending> {
         lambda,
         holdout,
         baselines: !options.no_baselines,
+        probabilities: options.probabilities,
+        stability: options.stability,
         notes,
     };
-    let mut trained = job.run(session)?;
+    let trained = job.run(session)?;
+    finish(session, trained, "", &arguments.model, options)
+}
+
+/// Keeps the model and says what it is; `first` is text that stands before.
+pub(super) fn finish(
+    session: &Session,
+    mut trained: Trained,
+    first: &str,
+    model: &Path,
+    options: &Options,
+) -> Result<Ending> {
     trained.keep_result()?;
-    trained.model.save(&arguments.model)?;
+    trained.model.save(model)?;
     if let Some(file) = &options.history {
         trained.write_history(file)?;
     }
     trained.account(session);
     let output = &session.output;
     output.notes(&trained.notes)?;
+    output.text(first)?;
     output.text(&trained.text())?;
-    output.text(&format!("model written to {}\n", arguments.model.display()))?;
+    output.text(&format!("model written to {}\n", model.display()))?;
     output.warnings(&trained.result.warnings)?;
-    output.json(&trained.result)?;
+    output.json(&trained.object())?;
     Ok(match trained.status {
         Status::Converged => Ending::Done,
         _ if options.strict => Ending::NotConverged,
@@ -222,51 +260,70 @@ fn train(session: &Session, arguments: &Arguments) -> Result<Ending> {
     })
 }
 
-/// The samples of `--validation` in the form of the training data.
-fn validation(
-    session: &Session,
-    arguments: &Arguments,
-    training: &Views,
-    targets: &Targets,
-    notes: &mut Vec<String>,
-) -> Result<Known> {
-    let mut files = arguments.data.files.clone();
-    let named = arguments.options.validation.clone();
-    (files.features, files.gram) = match (files.features.is_empty(), files.gram.is_empty()) {
-        (false, true) => (named, Vec::new()),
-        (true, _) => (Vec::new(), named),
-        (false, false) => {
-            return Err(Error::input(
-                "validation",
-                "the training data has features and given matrices, and which of them a file holds cannot be told",
-                "train with --holdout instead",
-            )
-            .into());
-        }
-    };
-    files.labels = arguments.options.validation_labels.clone();
-    let purpose = Purpose::Prediction {
-        references: Some(training.len()),
-        kernels: None,
-    };
-    let options = files.load_options(purpose, session.memory_left())?;
-    let dataset = load(&options, &session.watcher).map_err(|e| e.within("validation"))?;
-    notes.extend(dataset.notes);
-    let arranged = dataset.views.arranged_like(training);
-    let (views, changed) = arranged.map_err(|e| e.within("validation"))?;
-    notes.extend(changed);
-    let targets = targets.of_others(dataset.labels.as_ref(), views.len());
-    Ok(Known {
-        targets: targets.map_err(|e| e.within("validation"))?,
-        views,
-    })
-}
-
 impl Options {
-    /// What these words say; the matrix of a norm and weights of samples stand in files and are filled in later.
-    fn mkl(&self) -> multikernel::Result<Mkl> {
+    /// The samples of `--validation` in the form of the training data.
+    pub(super) fn validation(
+        &self,
+        session: &Session,
+        data: &DataArgs,
+        training: &Views,
+        targets: &Targets,
+        notes: &mut Vec<String>,
+    ) -> Result<Known> {
+        let mut files = data.files.clone();
+        let named = self.validation.clone();
+        (files.features, files.gram) = match (files.features.is_empty(), files.gram.is_empty()) {
+            (false, true) => (named, Vec::new()),
+            (true, _) => (Vec::new(), named),
+            (false, false) => {
+                return Err(Error::input(
+                    "validation",
+                    "the training data has features and given matrices, and which of them a file holds cannot be told",
+                    "train with --holdout instead",
+                )
+                .into());
+            }
+        };
+        files.labels = self.validation_labels.clone();
+        let purpose = Purpose::Prediction {
+            references: Some(training.len()),
+            kernels: None,
+        };
+        let options = files.load_options(purpose, session.memory_left())?;
+        let dataset = load(&options, &session.watcher).map_err(|e| e.within("validation"))?;
+        notes.extend(dataset.notes);
+        let arranged = dataset.views.arranged_like(training);
+        let (views, changed) = arranged.map_err(|e| e.within("validation"))?;
+        notes.extend(changed);
+        let targets = targets.of_others(dataset.labels.as_ref(), views.len());
+        Ok(Known {
+            targets: targets.map_err(|e| e.within("validation"))?,
+            views,
+        })
+    }
+
+    /// Wishes that the task cannot fulfil.
+    pub(super) fn check(&self, task: Task) -> multikernel::Result<()> {
+        if self.probabilities && task != Task::Classify {
+            return Err(Error::input(
+                "probabilities",
+                format!("the task {task} has no classes"),
+                "leave them out, or take the task classify",
+            ));
+        }
+        if self.stability.is_some_and(|rounds| rounds < 2) {
+            return Err(Error::input(
+                "stability",
+                "one round or none tells nothing",
+                "give at least 2 rounds, better 100 or more",
+            ));
+        }
+        Ok(())
+    }
+
+    /// What these words say; norm and C are filled in later, and so are weights of samples, which stand in a file.
+    pub(super) fn mkl(&self) -> multikernel::Result<Mkl> {
         let mut mkl = Mkl {
-            norm: self.norm.parse()?,
             tikhonov: optional("tikhonov", self.tikhonov.as_deref())?,
             solver: self.solver.parse()?,
             bias: self.bias.parse()?,
@@ -275,9 +332,6 @@ impl Options {
             start_epochs: self.start_epochs,
             ..Mkl::default()
         };
-        if let Some(c) = &self.c {
-            mkl.c = parse_number("C", c)?;
-        }
         let own = [
             ("epochs", self.epochs.is_some()),
             ("online-epochs", self.online_epochs.is_some()),
@@ -315,7 +369,7 @@ impl Options {
     }
 }
 
-fn optional(option: &str, text: Option<&str>) -> multikernel::Result<Option<f64>> {
+pub(super) fn optional(option: &str, text: Option<&str>) -> multikernel::Result<Option<f64>> {
     text.map(|text| parse_number(option, text)).transpose()
 }
 
@@ -338,7 +392,7 @@ pub(super) fn check_folder(file: &Path) -> multikernel::Result<()> {
 }
 
 /// The matrix E of a non-isotropic norm.
-fn matrix(session: &Session, file: &Path) -> Result<Vec<f64>> {
+pub(super) fn matrix(session: &Session, file: &Path) -> Result<Vec<f64>> {
     let options = LoadOptions {
         features: vec![file.display().to_string()],
         memory: Some(session.memory_left()),

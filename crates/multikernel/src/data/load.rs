@@ -97,6 +97,21 @@ pub fn load_from(
 /// Reads one number for each sample (weights, say) from a file: `.npy`, `F.npz:name`, a table with one column, or text
 /// with one number per line. `memory` is the number of bytes it may take.
 pub fn load_numbers(name: &str, memory: Option<u64>, observer: &dyn Observer) -> Result<Vec<f64>> {
+    let labels = load_labels(name, memory, observer)?;
+    let value = |i: usize| {
+        labels.number(i).ok_or_else(|| {
+            Error::input(
+                format!("{name} row {}", i + 1),
+                format!("{} is not a number", some_of([labels.spelling(i)])),
+                "give one number for each sample",
+            )
+        })
+    };
+    (0..labels.len()).map(value).collect()
+}
+
+/// Reads one word or number for each sample from a file of the same kinds as [`load_numbers`].
+pub fn load_labels(name: &str, memory: Option<u64>, observer: &dyn Observer) -> Result<Labels> {
     let files = Files {
         memory: None,
         observer,
@@ -107,18 +122,13 @@ pub fn load_numbers(name: &str, memory: Option<u64>, observer: &dyn Observer) ->
         id_column: None,
     };
     let part = label_file::read(&files, name, place, &mut Budget::new(memory))?;
-    let values = part.labels.iter().flat_map(|labels| {
-        (0..labels.len()).map(move |i| {
-            labels.number(i).ok_or_else(|| {
-                Error::input(
-                    format!("{name} row {}", i + 1),
-                    format!("{} is not a number", some_of([labels.spelling(i)])),
-                    "give one number for each sample",
-                )
-            })
-        })
-    });
-    values.collect()
+    part.labels.ok_or_else(|| {
+        Error::input(
+            name,
+            "there is nothing in the file",
+            "give one line for each sample",
+        )
+    })
 }
 
 #[cfg(not(feature = "parquet"))]

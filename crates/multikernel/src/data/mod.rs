@@ -38,7 +38,7 @@ pub use contents::holds_given_matrices;
 pub use copies::{Merged, merge_copies};
 pub use digits::digits;
 pub use labels::{LabelKind, Labels, Targets, Task, infer_task};
-pub use load::{Dataset, LoadOptions, Purpose, load, load_from, load_numbers};
+pub use load::{Dataset, LoadOptions, Purpose, load, load_from, load_labels, load_numbers};
 pub use matrix::{Csr, Dense};
 pub use pairwise::Pairwise;
 pub use scaling::{ScaleKind, ScaleOption, Scaling};

@@ -151,6 +151,11 @@ impl Gram {
         self.spare
     }
 
+    /// The same, with other bytes for a solver.
+    pub(crate) fn with_spare_memory(self, spare: u64) -> Gram {
+        Gram { spare, ..self }
+    }
+
     /// Number of statistics: what the cost grows with.
     pub fn n_families(&self) -> usize {
         self.families.len()

@@ -206,6 +206,38 @@ impl KernelSet {
         cross(&self.kernels, &self.columns, views, 0)
     }
 
+    /// Some of the training samples as a set of their own, with the statistics of all and `memory` bytes for a solver. It shares the
+    /// Gram, and leaves given matrices out of its views: its models do not predict from views.
+    pub(crate) fn part(&self, rows: &[usize], memory: u64) -> Result<KernelSet> {
+        let pick = |values: &[f64]| rows.iter().map(|&i| values[i]).collect();
+        let kernels = self.kernels.iter().map(|kernel| Kernel {
+            normalizer: match &kernel.normalizer {
+                Normalizer::Spherical { factors } => Normalizer::Spherical {
+                    factors: pick(factors),
+                },
+                Normalizer::Center {
+                    row_means,
+                    grand_mean,
+                } => Normalizer::Center {
+                    row_means: pick(row_means),
+                    grand_mean: *grand_mean,
+                },
+                other => other.clone(),
+            },
+            repair: None,
+            ..kernel.clone()
+        });
+        let own = |view: &crate::data::View| !matches!(view.data, ViewData::Pairwise(_));
+        Ok(KernelSet {
+            kernels: kernels.collect(),
+            columns: self.columns.clone(),
+            views: self.views.only(own).select(rows)?,
+            gram: self.gram.subset(rows).with_spare_memory(memory),
+            notes: Vec::new(),
+            warnings: Vec::new(),
+        })
+    }
+
     /// The training samples.
     pub fn views(&self) -> &Views {
         &self.views

@@ -5,6 +5,7 @@
 
 use super::arrange::TrainingView;
 use super::{Model, Parts, Scheme};
+use crate::calibration::Calibration;
 use crate::data::{Csr, Dense, Scaling, Task, View, ViewData, Views, replace_file};
 use crate::error::{Error, Result};
 use crate::gram::{Kernel, Normalizer, Repair};
@@ -50,6 +51,8 @@ struct Header {
     /// Every kernel has coefficients of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     separate: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    calibration: Option<Calibration>,
     training: serde_json::Value,
 }
 
@@ -192,6 +195,7 @@ impl Model {
             ids: parts.ids.is_some(),
             scaling: parts.scaling.clone(),
             separate: parts.separate.is_some(),
+            calibration: parts.calibration,
             training: parts.training.clone(),
         };
         let failed = |e: &dyn std::fmt::Display| {
@@ -465,6 +469,7 @@ impl Stored<'_> {
             },
             views: Views::new(views)?,
             scaling: header.scaling,
+            calibration: header.calibration,
             training: header.training,
         })
     }

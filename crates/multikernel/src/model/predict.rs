@@ -3,7 +3,7 @@
 use super::{Model, Scheme};
 use crate::data::{Pairwise, Task, View, ViewData, Views};
 use crate::error::{Error, Result};
-use crate::gram::Coefficients;
+use crate::gram::{Coefficients, Gram};
 use crate::mkl::pairs;
 use std::borrow::Cow;
 
@@ -128,38 +128,62 @@ impl Model {
                 .map_err(|e| shifted(e, from))?;
             let start = values.len();
             values.extend(rows.iter().flat_map(|_| &parts.biases));
-            if parts.separate.is_some() {
-                for m in 0..parts.kernels.len() {
-                    let own = self.separate_coefficients(m).unwrap_or_default();
-                    let scores = gram.kernel(m).product(Coefficients::new(own, outputs));
-                    let weight = parts.weights[m];
-                    let pairs = values[start..].iter_mut().zip(scores);
-                    pairs.for_each(|(value, score)| *value += weight * score);
-                }
-                continue;
+            self.add_kernels(&gram, &together, &mut values[start..]);
+        }
+        Ok(values)
+    }
+
+    /// Decision values of the row samples of a Gram whose columns are the samples kept and whose kernels are those kept.
+    pub(crate) fn values_by(&self, gram: &Gram) -> Vec<f64> {
+        let rows = 0..gram.n_rows();
+        let mut values: Vec<f64> = rows.flat_map(|_| &self.parts.biases).copied().collect();
+        self.add_kernels(gram, &self.together(), &mut values);
+        values
+    }
+
+    /// Adds to every score what the kernels say.
+    fn add_kernels(&self, gram: &Gram, together: &[Together<'_>], values: &mut [f64]) {
+        let (parts, outputs) = (&self.parts, self.n_scores());
+        if parts.separate.is_some() {
+            for m in 0..parts.kernels.len() {
+                let own = self.separate_coefficients(m).unwrap_or_default();
+                let scores = gram.kernel(m).product(Coefficients::new(own, outputs));
+                let weight = parts.weights[m];
+                let pairs = values.iter_mut().zip(scores);
+                pairs.for_each(|(value, score)| *value += weight * score);
             }
-            for group in &together {
-                let k = group.scores.len();
-                let scores = gram
-                    .combine(group.weights)
-                    .product(Coefficients::new(&group.coefficients, k));
-                for (row, scores) in values[start..].chunks_mut(outputs).zip(scores.chunks(k)) {
-                    for (&p, score) in group.scores.iter().zip(scores) {
-                        row[p] += score;
-                    }
+            return;
+        }
+        for group in together {
+            let k = group.scores.len();
+            let scores = gram
+                .combine(group.weights)
+                .product(Coefficients::new(&group.coefficients, k));
+            for (row, scores) in values.chunks_mut(outputs).zip(scores.chunks(k)) {
+                for (&p, score) in group.scores.iter().zip(scores) {
+                    row[p] += score;
                 }
             }
         }
-        Ok(values)
     }
 
     /// Scores of new samples; see [`Model::decision_values`] for what they must look like.
     ///
     /// For one-vs-one the score of a class is the number of pairs it wins, plus less than ½ by how clearly.
     pub fn scores(&self, views: &Views) -> Result<Scores> {
-        let values = self.decision_values(views)?;
+        Ok(self.scores_of(self.decision_values(views)?))
+    }
+
+    /// Probabilities of the classes by scores of this model, sample after sample; none if it was not
+    /// [calibrated](crate::Mkl::calibrate).
+    pub fn probabilities(&self, scores: &Scores) -> Option<Vec<f64>> {
+        Some(self.parts.calibration?.probabilities(scores))
+    }
+
+    /// Scores by their names, from decision values.
+    pub(crate) fn scores_of(&self, values: Vec<f64>) -> Scores {
         let classes = &self.parts.classes;
-        Ok(match (self.parts.task, self.parts.scheme) {
+        match (self.parts.task, self.parts.scheme) {
             (Task::Classify, Scheme::Single) => Scores {
                 names: classes[1..].to_vec(),
                 values,
@@ -179,7 +203,7 @@ impl Model {
                 names: vec!["score".into()],
                 values,
             },
-        })
+        }
     }
 
     /// Predictions for new samples; see [`Model::decision_values`] for what they must look like.

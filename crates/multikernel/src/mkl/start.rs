@@ -1,0 +1,192 @@
+//! Warm starts: from the result for one C and norm to the next.
+//!
+//! The constraints of the dual do not depend on the norm, so coefficients stay feasible when it changes; for another C they
+//! grow with it. What is no longer feasible (other weights of the samples) is moved inside.
+
+use super::Fitted;
+use super::problems::Question;
+use crate::certificate::Problem;
+use crate::dual::Start;
+use crate::gram::{Coefficients, Gram};
+use crate::norm::{Norm, NormSpec};
+
+/// The result of a training, to start another one from: on the same samples and kernels, with another C, norm or weights of the
+/// samples.
+#[derive(Debug, Clone)]
+pub struct WarmStart {
+    c: f64,
+    norm: NormSpec,
+    samples: usize,
+    outputs: usize,
+    /// Sample after sample, one number per score.
+    coefficients: Vec<f64>,
+    /// β of all kernels, problem after problem.
+    weights: Vec<Vec<f64>>,
+}
+
+impl WarmStart {
+    /// What a training gave; none for a model that says its samples are rows of a larger set, or whose kernels have
+    /// coefficients of their own.
+    pub fn of(fitted: &Fitted) -> Option<WarmStart> {
+        let model = &fitted.model;
+        let (samples, outputs) = (fitted.n_samples, model.n_scores());
+        if model.n_training() != samples || model.separate_coefficients(0).is_some() {
+            return None;
+        }
+        let mut coefficients = vec![0.0; samples * outputs];
+        for (row, &i) in model.coefficients().chunks(outputs).zip(model.columns()) {
+            coefficients[i * outputs..(i + 1) * outputs].copy_from_slice(row);
+        }
+        let weights = (0..model.n_problems()).map(|k| {
+            let all = fitted.kernels.iter().map(|kernel| kernel.weights.get(k));
+            all.map(|w| w.copied().unwrap_or(0.0)).collect()
+        });
+        Some(WarmStart {
+            c: model.c(),
+            norm: model.norm().clone(),
+            samples,
+            outputs,
+            coefficients,
+            weights: weights.collect(),
+        })
+    }
+
+    /// The same for some of the samples and some of `n_kernels` kernels; a constant kernel, which stands behind them, stays.
+    pub(crate) fn select(&self, rows: &[usize], kernels: &[usize], n_kernels: usize) -> WarmStart {
+        let row = |&i: &usize| &self.coefficients[i * self.outputs..(i + 1) * self.outputs];
+        WarmStart {
+            c: self.c,
+            norm: self.norm.clone(),
+            samples: rows.len(),
+            outputs: self.outputs,
+            coefficients: rows.iter().flat_map(row).copied().collect(),
+            weights: self
+                .weights
+                .iter()
+                .map(|all| {
+                    let own = kernels.iter().copied().chain(n_kernels..all.len());
+                    own.filter_map(|m| all.get(m)).copied().collect()
+                })
+                .collect(),
+        }
+    }
+
+    /// Coefficients and weights for problem k of `outputs`, whose samples are those of `gram`; none where this does not fit.
+    pub(super) fn scalar(
+        &self,
+        k: usize,
+        outputs: usize,
+        question: &Question,
+        gram: &Gram,
+        norm: &Norm,
+        problem: &Problem<'_>,
+        c: f64,
+    ) -> Option<Start> {
+        let n = gram.n_rows();
+        let fits = self.outputs == outputs
+            && self.weights.get(k)?.len() == gram.n_kernels()
+            && match &question.samples {
+                None => n == self.samples,
+                Some(samples) => samples.last().is_none_or(|&last| last < self.samples),
+            };
+        if !fits {
+            return None;
+        }
+        let factor = c / self.c;
+        let mut coefficients: Vec<f64> = (0..n)
+            .map(|i| {
+                let sample = question.samples.as_ref().map_or(i, |samples| samples[i]);
+                let a = factor * self.coefficients[sample * outputs + k];
+                let (low, high) = problem.loss.feasible(problem.costs[i], problem.targets[i]);
+                a.clamp(low, high)
+            })
+            .collect();
+        if problem.bias {
+            balance(&mut coefficients);
+        }
+        let weights = self.weights_for(k, norm, gram, &coefficients, 1);
+        Some(Start {
+            coefficients,
+            weights,
+        })
+    }
+
+    /// Coefficients and weights for a joint problem, which makes them feasible itself; none where this does not fit.
+    pub(super) fn joint(&self, gram: &Gram, norm: &Norm, classes: usize, c: f64) -> Option<Start> {
+        let fits = self.outputs == classes
+            && self.samples == gram.n_rows()
+            && self.weights.len() == 1
+            && self.weights[0].len() == gram.n_kernels();
+        if !fits {
+            return None;
+        }
+        let factor = c / self.c;
+        let coefficients: Vec<f64> = self.coefficients.iter().map(|a| factor * a).collect();
+        let weights = self.weights_for(0, norm, gram, &coefficients, classes);
+        Some(Start {
+            coefficients,
+            weights,
+        })
+    }
+
+    /// Weights for the norm: those known, or where they belong to another norm the step that this norm takes from there.
+    fn weights_for(
+        &self,
+        k: usize,
+        norm: &Norm,
+        gram: &Gram,
+        coefficients: &[f64],
+        outputs: usize,
+    ) -> Vec<f64> {
+        let r = norm.as_block().map(|block| block.r());
+        let initial = norm.initial_weights(gram.n_kernels());
+        if r == Some(2.0) || self.weights[k].iter().all(|w| *w == 0.0) {
+            return initial;
+        }
+        let mut weights = self.weights[k].clone();
+        norm.normalize_weights(&mut weights);
+        if *norm.spec() != self.norm && r != Some(1.0) {
+            let forms = gram.quadratic_forms(Coefficients::new(coefficients, outputs));
+            let s: Vec<f64> = forms.iter().map(|q| q.sqrt()).collect();
+            norm.weights(&s, &mut weights);
+        }
+        match weights.iter().all(|w| w.is_finite()) {
+            true => weights,
+            false => initial,
+        }
+    }
+}
+
+/// Makes Σ a = 0, which a bias asks for: the side that is too large shrinks, and so stays feasible.
+fn balance(a: &mut [f64]) {
+    let side = |a: &[f64], sign: f64| -> f64 { a.iter().map(|a| (sign * a).max(0.0)).sum() };
+    let (plus, minus) = (side(a, 1.0), side(a, -1.0));
+    let (sign, factor) = match plus > minus {
+        true => (1.0, minus / plus),
+        false => (-1.0, if minus > 0.0 { plus / minus } else { 1.0 }),
+    };
+    for a in a.iter_mut().filter(|a| sign * **a > 0.0) {
+        *a *= factor;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_larger_side_shrinks() {
+        let mut a = [1.0, 2.0, -1.0, 0.0];
+        balance(&mut a);
+        assert_eq!(a, [1.0 / 3.0, 2.0 / 3.0, -1.0, 0.0]);
+        let mut a = [0.5, -4.0];
+        balance(&mut a);
+        assert_eq!(a, [0.5, -0.5]);
+        let mut a = [0.0, -4.0];
+        balance(&mut a);
+        assert_eq!(a, [0.0, 0.0]);
+        let mut a = [0.0, 0.0];
+        balance(&mut a);
+        assert_eq!(a, [0.0, 0.0]);
+    }
+}

@@ -1,0 +1,281 @@
+//! A grid over norms and C on the kernels of one bank.
+//!
+//! For every norm and fold there is a path: C ascends, and each training starts from the result of the one before, whose
+//! coefficients grow with C. Paths do not depend on each other, so results do not depend on the number of threads.
+
+use super::Folds;
+use super::choose::{Metric, Rule, agreement, choose, mean_and_error};
+use super::part::{Forward, Part, Parts};
+use crate::data::Targets;
+use crate::dual::Status;
+use crate::error::{Error, Result};
+use crate::gram::KernelSet;
+use crate::mkl::{Mkl, WarmStart};
+use crate::norm::NormSpec;
+use crate::observe::{Observer, Progress};
+use crate::record::{Point, Tuning};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Norms and C to be tried.
+#[derive(Debug, Clone)]
+pub struct Grid {
+    /// Norms, each with its matrix E if it is non-isotropic.
+    pub norms: Vec<(NormSpec, Vec<f64>)>,
+    /// C
+    pub costs: Vec<f64>,
+    /// What points are compared by.
+    pub metric: Metric,
+    /// Which point is taken.
+    pub rule: Rule,
+}
+
+/// One training of a search: what a point of the grid is worth on a fold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fit {
+    /// The name of the bank of kernels.
+    pub bank: String,
+    /// The norm.
+    pub norm: String,
+    /// C
+    #[serde(rename = "C")]
+    pub cost: f64,
+    /// The fold that was held out.
+    pub fold: usize,
+    /// The metric there.
+    pub value: f64,
+    /// Whether the gap was reached.
+    pub converged: bool,
+}
+
+impl Fit {
+    /// Whether it belongs to this point.
+    fn is_of(&self, bank: &str, norm: &str, cost: f64) -> bool {
+        self.bank == bank && self.norm == norm && self.cost == cost
+    }
+}
+
+/// The trainings of a search.
+#[derive(Debug, Clone, Default)]
+pub struct Tried {
+    /// Those that were done, now or before.
+    pub fits: Vec<Fit>,
+    /// Whether the observer stopped the search before its end.
+    pub stopped: bool,
+}
+
+/// A search and what it needs.
+pub(super) struct Search<'a> {
+    pub(super) mkl: &'a Mkl,
+    pub(super) grid: &'a Grid,
+    pub(super) targets: &'a Targets,
+    pub(super) folds: &'a Folds,
+    /// Trainings that need not be done again.
+    pub(super) known: &'a [Fit],
+    /// Called for every new training.
+    pub(super) told: &'a (dyn Fn(&Fit) + Sync),
+    pub(super) observer: &'a dyn Observer,
+    pub(super) done: AtomicU64,
+    pub(super) total: u64,
+}
+
+impl Grid {
+    /// Values that no grid can have.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.norms.is_empty() || self.costs.is_empty() {
+            return Err(Error::input(
+                "grid",
+                "there is no norm or no C",
+                "give at least one of each",
+            ));
+        }
+        if let Some(c) = self.costs.iter().find(|c| !(**c > 0.0 && c.is_finite())) {
+            return Err(Error::input(
+                "C",
+                format!("it is {c}"),
+                "give positive finite numbers",
+            ));
+        }
+        for (k, c) in self.costs.iter().enumerate() {
+            if self.costs[..k].contains(c) {
+                return Err(Error::input(
+                    "C",
+                    format!("{c} is there twice"),
+                    "give it once",
+                ));
+            }
+        }
+        for (k, (norm, _)) in self.norms.iter().enumerate() {
+            if self.norms[..k].iter().any(|(other, _)| other == norm) {
+                return Err(Error::input(
+                    "norm",
+                    format!("{norm} is there twice"),
+                    "give it once",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// What the trainings say, of points that were tried on all folds; none if there are none.
+    pub(super) fn tuning(
+        &self,
+        banks: &[String],
+        fits: &[Fit],
+        folds: usize,
+        seconds: f64,
+    ) -> Option<Tuning> {
+        let mut points = Vec::new();
+        for (bank, name) in banks.iter().enumerate() {
+            for (norm, (spec, _)) in self.norms.iter().enumerate() {
+                let spec = spec.to_string();
+                for (cost, c) in self.costs.iter().enumerate() {
+                    let own = |f: usize| {
+                        fits.iter()
+                            .find(|fit| fit.fold == f && fit.is_of(name, &spec, *c))
+                    };
+                    let Some(found) = (0..folds).map(own).collect::<Option<Vec<&Fit>>>() else {
+                        continue;
+                    };
+                    let values: Vec<f64> = found.iter().map(|fit| fit.value).collect();
+                    let (mean, standard_error) = mean_and_error(&values);
+                    points.push(Point {
+                        bank,
+                        norm,
+                        cost,
+                        folds: values,
+                        mean,
+                        standard_error,
+                        converged: found.iter().all(|fit| fit.converged),
+                    });
+                }
+            }
+        }
+        let chosen = choose(&points, &self.costs, self.rule)?;
+        let best = &points[choose(&points, &self.costs, Rule::Best)?];
+        let enough = best.mean - best.standard_error;
+        Some(Tuning {
+            metric: self.metric.to_string(),
+            folds,
+            rule: self.rule.to_string(),
+            norms: self
+                .norms
+                .iter()
+                .map(|(norm, _)| norm.to_string())
+                .collect(),
+            costs: self.costs.clone(),
+            banks: banks.to_vec(),
+            within_error: points.iter().filter(|p| p.mean >= enough).count(),
+            agreement: agreement(&points, &self.costs, self.rule, chosen),
+            points,
+            chosen,
+            nested: None,
+            seconds,
+        })
+    }
+}
+
+impl Search<'_> {
+    /// Tries all norms and C on the kernels of a bank.
+    pub(super) fn bank(&self, name: &str, set: &KernelSet) -> Result<Tried> {
+        let mut tried = Tried::default();
+        let parts = Parts::new(set, self.folds)?;
+        for (norm, matrix) in &self.grid.norms {
+            let mkl = Mkl {
+                norm: norm.clone(),
+                matrix: matrix.clone(),
+                start: None,
+                ..self.mkl.clone()
+            };
+            let stopped = AtomicBool::new(false);
+            let found = parts.each(|fold, part| {
+                let path = self.path(name, &mkl, set, part, fold)?;
+                if path.stopped {
+                    stopped.store(true, Ordering::Relaxed);
+                }
+                Ok(path.fits)
+            })?;
+            tried.fits.extend(found.into_iter().flatten());
+            if stopped.into_inner() {
+                tried.stopped = true;
+                break;
+            }
+        }
+        Ok(tried)
+    }
+
+    /// All C of one norm on one fold.
+    fn path(
+        &self,
+        bank: &str,
+        mkl: &Mkl,
+        set: &KernelSet,
+        part: &Part,
+        fold: usize,
+    ) -> Result<Tried> {
+        let norm = mkl.norm.to_string();
+        let mut costs = self.grid.costs.clone();
+        costs.sort_by(f64::total_cmp);
+        let truth = self.targets.select(&part.out);
+        let mut tried = Tried::default();
+        let mut start = None;
+        for cost in costs {
+            let known = self
+                .known
+                .iter()
+                .find(|fit| fit.fold == fold && fit.is_of(bank, &norm, cost));
+            if let Some(fit) = known {
+                tried.fits.push(fit.clone());
+                self.step();
+                continue;
+            }
+            let mkl = Mkl {
+                c: cost,
+                start: start.clone(),
+                ..mkl.clone()
+            };
+            let fitted = part.fit(&mkl, self.targets, &Forward(self.observer))?;
+            if fitted.status == Status::Stopped {
+                tried.stopped = true;
+                return Ok(tried);
+            }
+            start = WarmStart::of(&fitted).map(Arc::new);
+            let scores = part.scores(set, &fitted.model);
+            let predictions = fitted.model.predictions(&scores);
+            let metric = self.grid.metric;
+            let Some(value) = metric.of(&predictions, &scores, &truth) else {
+                return Err(Error::input(
+                    "metric",
+                    format!("{metric} has no value on fold {}", fold + 1),
+                    "give fewer folds, or another metric",
+                ));
+            };
+            let fit = Fit {
+                bank: bank.to_owned(),
+                norm: norm.clone(),
+                cost,
+                fold,
+                value,
+                converged: fitted.status == Status::Converged,
+            };
+            (self.told)(&fit);
+            tried.fits.push(fit);
+            if self.step() {
+                tried.stopped = true;
+                return Ok(tried);
+            }
+        }
+        Ok(tried)
+    }
+
+    /// Counts one training; true: stop.
+    fn step(&self) -> bool {
+        let progress = Progress::Work {
+            stage: "points of the grid",
+            done: 1 + self.done.fetch_add(1, Ordering::Relaxed),
+            total: self.total,
+        };
+        self.observer.progress(&progress).is_break()
+    }
+}

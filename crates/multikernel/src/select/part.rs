@@ -1,0 +1,183 @@
+//! Trainings on some of the samples of a set, and their scores for the others, without computing a kernel again.
+
+use super::Folds;
+use crate::data::{Targets, ViewData};
+use crate::dual::Status;
+use crate::error::{Error, Result};
+use crate::gram::KernelSet;
+use crate::mkl::{Fitted, Mkl};
+use crate::model::{Model, Scores};
+use crate::observe::{Observer, Progress};
+use rayon::prelude::*;
+use std::ops::ControlFlow;
+
+/// Samples to train on and others to predict.
+pub(crate) struct Part {
+    pub(crate) rows: Vec<usize>,
+    pub(crate) out: Vec<usize>,
+    set: KernelSet,
+}
+
+impl Part {
+    /// `memory` is what a solver may hold.
+    pub(crate) fn new(
+        set: &KernelSet,
+        rows: Vec<usize>,
+        out: Vec<usize>,
+        memory: u64,
+    ) -> Result<Part> {
+        Ok(Part {
+            set: set.part(&rows, memory)?,
+            rows,
+            out,
+        })
+    }
+
+    /// Trains on its rows; `mkl` and `targets` are those of all samples.
+    pub(crate) fn fit(
+        &self,
+        mkl: &Mkl,
+        targets: &Targets,
+        observer: &dyn Observer,
+    ) -> Result<Fitted> {
+        self.prepared(mkl)
+            .fit(&self.set, &targets.select(&self.rows), observer)
+    }
+
+    /// As [`Part::fit`], on some of the kernels.
+    pub(crate) fn fit_kernels(
+        &self,
+        mkl: &Mkl,
+        which: &[usize],
+        targets: &Targets,
+        observer: &dyn Observer,
+    ) -> Result<Fitted> {
+        let targets = targets.select(&self.rows);
+        self.prepared(mkl)
+            .fit_kernels(&self.set, which, &targets, observer)
+    }
+
+    fn prepared(&self, mkl: &Mkl) -> Mkl {
+        let weights = mkl.sample_weight.as_ref();
+        Mkl {
+            sample_weight: weights.map(|w| self.rows.iter().map(|&i| w[i]).collect()),
+            ..mkl.clone()
+        }
+    }
+
+    /// What a model of this part says about the samples held out; `set` is the set of all samples.
+    pub(crate) fn scores(&self, set: &KernelSet, model: &Model) -> Scores {
+        let columns: Vec<usize> = model.columns().iter().map(|&j| self.rows[j]).collect();
+        let kept: Vec<usize> = model
+            .kernels()
+            .iter()
+            .filter_map(|kernel| set.kernels().iter().position(|k| k.name == kernel.name))
+            .collect();
+        let gram = set.gram().block(&self.out, &columns).select_kernels(&kept);
+        model.scores_of(model.values_by(&gram))
+    }
+}
+
+/// The folds of a set, each with the samples that it trains on.
+pub(crate) struct Parts {
+    pub(crate) list: Vec<Part>,
+    /// Whether the memory is enough for all of them at once. It decides, and not the number of threads, so that bits do not
+    /// depend on the latter.
+    at_once: bool,
+}
+
+impl Parts {
+    pub(crate) fn new(set: &KernelSet, folds: &Folds) -> Result<Parts> {
+        let count = folds.count() as u64;
+        let n = set.gram().n_rows() as u64;
+        // Parts copy the views; given matrices are shared.
+        let copies = count * set.views().iter().map(|v| bytes(&v.data)).sum::<u64>();
+        let spare = set.gram().spare_memory();
+        if copies > spare {
+            return Err(Error::Memory {
+                what: "the samples of all folds".into(),
+                needed: copies,
+                available: spare,
+                remedy: "allow more memory, or give fewer folds".into(),
+            });
+        }
+        let spare = spare - copies;
+        // A solver works best with the combined matrix of its samples in memory, and as much again beside it.
+        let at_once = spare / count >= 8 * n * n;
+        let memory = if at_once { spare / count } else { spare };
+        let part = |fold| Part::new(set, folds.training(fold), folds.held_out(fold), memory);
+        Ok(Parts {
+            list: (0..folds.count()).map(part).collect::<Result<_>>()?,
+            at_once,
+        })
+    }
+
+    /// Calls `work` for every fold, at once where memory allows; results are in the order of the folds.
+    pub(crate) fn each<T: Send>(
+        &self,
+        work: impl Fn(usize, &Part) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let numbered = self.list.iter().enumerate();
+        match self.at_once {
+            false => numbered.map(|(fold, part)| work(fold, part)).collect(),
+            true => self
+                .list
+                .par_iter()
+                .enumerate()
+                .map(|(fold, part)| work(fold, part))
+                .collect(),
+        }
+    }
+}
+
+fn bytes(data: &ViewData) -> u64 {
+    match data {
+        ViewData::Pairwise(_) => 0,
+        ViewData::Dense(x) => 4 * (x.rows() * x.cols()) as u64,
+        ViewData::Sparse(x) => 8 * (x.entries() + x.rows()) as u64,
+        ViewData::Strings(x) => x.iter().map(|s| 24 + s.len() as u64).sum(),
+    }
+}
+
+/// Scores of every sample by a model that was trained on the other folds.
+pub(crate) fn held_out_scores(
+    mkl: &Mkl,
+    set: &KernelSet,
+    targets: &Targets,
+    folds: &Folds,
+    observer: &dyn Observer,
+) -> Result<Scores> {
+    let parts = Parts::new(set, folds)?;
+    let quiet = Forward(observer);
+    let done = std::sync::atomic::AtomicU64::new(0);
+    let found = parts.each(|_, part| {
+        let fitted = part.fit(mkl, targets, &quiet)?;
+        let progress = Progress::Work {
+            stage: "training on folds",
+            done: 1 + done.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
+            total: folds.count() as u64,
+        };
+        if fitted.status == Status::Stopped || observer.progress(&progress).is_break() {
+            return Err(Error::Stopped);
+        }
+        Ok(part.scores(set, &fitted.model))
+    })?;
+    let names = found[0].names.clone();
+    let width = names.len();
+    let mut values = vec![0.0; width * folds.samples()];
+    for (scores, part) in found.iter().zip(&parts.list) {
+        for (k, &i) in part.out.iter().enumerate() {
+            values[i * width..(i + 1) * width].copy_from_slice(scores.row(k));
+        }
+    }
+    Ok(Scores { names, values })
+}
+
+/// Passes the wish to stop on, and no news: many trainings at once have too many.
+pub(crate) struct Forward<'a>(pub(crate) &'a dyn Observer);
+
+impl Observer for Forward<'_> {
+    fn progress(&self, _: &Progress<'_>) -> ControlFlow<()> {
+        self.0.progress(&Progress::Alive)
+    }
+}
