@@ -141,6 +141,7 @@ impl Job<'_> {
         let kernels = session.elapsed() - load;
         self.mkl.scaling = scaling;
 
+        session.watcher.aim(self.mkl.tolerance);
         let mut fitted = match &held_out {
             Some(held_out) if self.mkl.solver.is_stochastic() => {
                 let views = self.mkl.scaling.apply(held_out.views.clone())?;

@@ -45,7 +45,7 @@ pub(super) fn number(value: f64) -> String {
     let size = value.abs();
     let text = if size == 0.0 {
         "0".into()
-    } else if size >= 1e6 || size < 1e-3 {
+    } else if !(1e-3..1e6).contains(&size) {
         return scientific(value);
     } else if size >= 1000.0 {
         return with_minus(&thousands(value));
@@ -143,7 +143,7 @@ pub(super) fn percent(share: f64) -> String {
         s if s < 0.01 => format!("{value:.4}"),
         s if s < 0.1 => format!("{value:.3}"),
         s if s < 1.0 => format!("{value:.2}"),
-        s if s < 100.0 && s >= 99.95 => format!("{value:.2}").replace("100.00", "99.99"),
+        s if (99.95..100.0).contains(&s) => format!("{value:.2}").replace("100.00", "99.99"),
         100.0 => format!("{value:.0}"),
         _ => format!("{value:.1}"),
     };
@@ -197,7 +197,7 @@ pub(super) fn metric(name: &str) -> String {
         "rmse" => "root mean squared error",
         "accepted" => "share accepted",
         "log_loss" => "log loss",
-        "brier" => "Brier score",
+        "calibration_error" => "calibration error",
         "online_error" => "share of mistakes along the stream",
         "mistakes" => "mistakes along the stream",
         other => return esc(&other.replace('_', " ")),

@@ -210,6 +210,16 @@ fn row(
     out
 }
 
+/// A number and its text for each kernel; a list from a file may be too short.
+fn cells(values: &[f64], kernels: usize, text: fn(f64) -> String) -> Vec<(f64, String)> {
+    let known = |m: usize| {
+        values
+            .get(m)
+            .map_or((f64::NAN, "–".into()), |&v| (v, text(v)))
+    };
+    (0..kernels).map(known).collect()
+}
+
 fn columns(facts: &Facts) -> Vec<Column> {
     let kernels = || facts.kernels.iter().enumerate();
     let mut out = vec![Column {
@@ -218,17 +228,8 @@ fn columns(facts: &Facts) -> Vec<Column> {
         help: "the combined kernel is the sum of weight times kernel, on the kernels as they were normalised.".into(),
         cells: kernels().map(|(_, k)| (k.weight, number(k.weight))).collect(),
     }];
-    let cells = |values: &[f64], text: fn(f64) -> String| -> Vec<(f64, String)> {
-        kernels()
-            .map(|(m, _)| {
-                values
-                    .get(m)
-                    .map_or((f64::NAN, "–".into()), |&v| (v, text(v)))
-            })
-            .collect()
-    };
     if let Some(stability) = &facts.record.stability {
-        stability_columns(stability, &cells, &mut out);
+        stability_columns(stability, facts.kernels.len(), &mut out);
     }
     if let Some(alignment) = &facts.record.alignment
         && alignment.targets.iter().any(Option::is_some)
@@ -242,20 +243,16 @@ fn columns(facts: &Facts) -> Vec<Column> {
             key: "alignment",
             head: "alignment",
             help: "how well the kernel alone agrees with the targets, 1 at best (centred alignment). A small weight beside a large alignment: other kernels say the same.".into(),
-            cells: cells(&values, |v| fixed(v, 2)),
+            cells: cells(&values, facts.kernels.len(), |v| fixed(v, 2)),
         });
     }
     out
 }
 
-fn stability_columns(
-    stability: &Stability,
-    cells: &dyn Fn(&[f64], fn(f64) -> String) -> Vec<(f64, String)>,
-    out: &mut Vec<Column>,
-) {
+fn stability_columns(stability: &Stability, kernels: usize, out: &mut Vec<Column>) {
     if stability.shares.iter().any(|share| ends(share).is_some()) {
         let widths: Vec<f64> = stability.shares.iter().map(|s| s.high - s.low).collect();
-        let mut written = cells(&widths, number);
+        let mut written = cells(&widths, kernels, number);
         for (cell, share) in written.iter_mut().zip(&stability.shares) {
             if let Some((low, high)) = ends(share) {
                 cell.1 = format!("{} to {}", fixed(100.0 * low, 1), short_percent(high));
@@ -276,7 +273,7 @@ fn stability_columns(
             key: "chosen",
             head: "chosen",
             help: "share of the repeated trainings in which the kernel had a weight at all.".into(),
-            cells: cells(&stability.chosen, short_percent),
+            cells: cells(&stability.chosen, kernels, short_percent),
         });
     }
     if let Some(shuffled) = &stability.shuffled {
@@ -287,18 +284,15 @@ fn stability_columns(
                 "how often a training on shuffled targets gave the kernel at least this weight ({}). Small values: the weight is no accident of the kernel’s scale.",
                 several(shuffled.rounds, "training", "trainings")
             ),
-            cells: cells(&shuffled.p_value, |p| fixed(p, 3)),
+            cells: cells(&shuffled.p_value, kernels, |p| fixed(p, 3)),
         });
     }
     if let Some(without) = &stability.without {
-        out.push(without_column(without, cells));
+        out.push(without_column(without, kernels));
     }
 }
 
-fn without_column(
-    without: &Without,
-    cells: &dyn Fn(&[f64], fn(f64) -> String) -> Vec<(f64, String)>,
-) -> Column {
+fn without_column(without: &Without, kernels: usize) -> Column {
     let values: Vec<f64> = without
         .change
         .iter()
@@ -312,7 +306,7 @@ fn without_column(
             metric(&without.metric),
             number(without.all)
         ),
-        cells: cells(&values, |v| match v > 0.0 {
+        cells: cells(&values, kernels, |v| match v > 0.0 {
             true => format!("+{}", fixed(v, 3)),
             false => fixed(v, 3),
         }),
