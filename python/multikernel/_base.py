@@ -29,6 +29,19 @@ class DataWarning(UserWarning):
     """Something in the data or kernels that deserves a look."""
 
 
+def _json(value: Any) -> str:
+    """JSON as others read it: it has no NaN and no infinity."""
+
+    def finite(value: Any) -> Any:
+        if isinstance(value, float):
+            return value if np.isfinite(value) else None
+        if isinstance(value, Mapping):
+            return {key: finite(item) for key, item in value.items()}
+        return [finite(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+    return json.dumps(finite(value), allow_nan=False)
+
+
 class KernelEstimator(BaseEstimator):
     """What estimators of batches and of streams share: parameters of kernels, and looking at weights."""
 
@@ -246,7 +259,8 @@ class BaseMKL(KernelEstimator):
             listener=listener.hook(),
             **options,
         )
-        return model, json.loads(training["result"]), training["notes"], training["history"]
+        result = {**json.loads(training["result"]), **json.loads(training["record"])}
+        return model, result, training["notes"], training["history"]
 
     def _fit(self, X: Any, y: Any, sample_weight):
         with Listener(self.verbose, self.callback) as listener:
@@ -254,6 +268,9 @@ class BaseMKL(KernelEstimator):
             model, result, notes, history = self._train(prepared, listener)
             self._adopt(model, result, history, None if prepared.by_place() else prepared.rows)
             self.notes_ = prepared.native.notes + prepared.notes() + notes
+            result["notes"] = self.notes_
+            given = "X" if self._task == "one-class" else "X, y"
+            result["command"] = f"{' '.join(repr(self).split())}.fit({given})"
             self._file_views = None
             self._functions = prepared.plan.functions
             self._kernel_plan = prepared.plan
@@ -364,10 +381,49 @@ class BaseMKL(KernelEstimator):
                 f"kernel '{self._functions[0].name}' is a Python function, which a model file cannot hold; pickle the "
                 "estimator, or train on precomputed matrices"
             )
-        self._model.set_training(json.dumps({**self._result, OWN_KEY: self._own()}))
+        self._model.set_training(_json({**self._result, OWN_KEY: self._own()}))
         self._model.save(Path(path))
 
     # ---- looking ----------------------------------------------------------------------------------------------------
+
+    def report(self, path: str | Path, X=None, y=None) -> None:
+        """Writes a page for the browser: what was learned, how well, how certain, and how to get it again.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, usually ``*.html``. It needs nothing from elsewhere, and may be sent around.
+        X, y
+            Samples that were not trained on and their targets, to say what the model is worth, with intervals. None: the page says
+            what is known without them.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from sklearn.model_selection import train_test_split
+        >>> from sklearn.preprocessing import scale
+        >>> from multikernel import MKLClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> X, X_test, y, y_test = train_test_split(scale(X), y, random_state=0)
+        >>> model = MKLClassifier().fit(X, y)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     model.report(os.path.join(folder, "report.html"), X_test, y_test)
+        """
+        check_is_fitted(self)
+        training = dict(self._result)
+        if X is not None:
+            scores = self._scores(X)
+            classes, values = self._truth(y)
+            samples = f"{len(scores)} samples"
+            told = self._model.evaluation(scores, classes, values, samples, self._seed(), threads(self.n_jobs))
+            training["evaluation"] = json.loads(told)
+        self._model.set_training(_json(training))
+        _html.write(path, self._model.report_html())
+
+    def _truth(self, y) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """Positions among the classes, or values."""
+        return None, None
 
     def path(self, X, y=None, *, C=None, norm=None, sample_weight=None) -> RegularisationPath:
         """Trains for every combination of several C and norms on kernels that are computed once.

@@ -236,6 +236,12 @@ class MKLClassifier(ByScores, ClassifierMixin, BaseMKL):
             self.classes_ = classes
         return [_spelled(c) for c in classes], index.astype(np.uint32)
 
+    def _truth(self, y):
+        _required(self, y)
+        places = {c: k for k, c in enumerate(self.classes_.tolist())}
+        given = np.asarray(column_or_1d(y)).tolist()
+        return np.array([places.get(c, -1) for c in given], dtype=np.int64), None
+
     def _multiclass_word(self) -> str:
         if not isinstance(self.multiclass, str):
             raise TypeError(f"multiclass: it is {self.multiclass!r}; give 'joint', 'ovr' or 'ovo'")
@@ -423,6 +429,10 @@ class MKLRegressor(RegressorMixin, BaseMKL):
             This estimator.
         """
         return self._fit(X, y, sample_weight)
+
+    def _truth(self, y):
+        _required(self, y)
+        return None, np.asarray(column_or_1d(y), dtype=np.float64)
 
     def _targets(self, y: Any, keep: bool):
         _required(self, y)

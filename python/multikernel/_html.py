@@ -1,8 +1,11 @@
-"""Weights of kernels for notebooks."""
+"""Weights of kernels for notebooks, and pages for browsers."""
 
 from __future__ import annotations
 
+import os
+import tempfile
 from html import escape
+from pathlib import Path
 
 import numpy as np
 
@@ -36,3 +39,20 @@ def weights(estimator) -> str:
         f"<p>{status}, relative duality gap {estimator.duality_gap_:.1e}, {estimator.n_iter_} rounds, "
         f"{len(estimator.support_)} samples with coefficients</p></div>"
     )
+
+
+def write(path: str | Path, page: str) -> None:
+    """Writes a page under a temporary name, then renames it: the file is there whole or not at all."""
+    path = Path(path)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, suffix=".html", delete=False) as file:
+        try:
+            file.write(page)
+            file.close()
+            # Temporary files are for their owner only; a page is for whom the user's mask allows.
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(file.name, 0o666 & ~mask)
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise

@@ -28,7 +28,7 @@ def load(path: str | Path):
     Returns
     -------
     MKLClassifier, MKLRegressor, MKLOneClass or OnlineMKLClassifier
-        By what the model was trained for. `history_` is empty, since files keep none; the state of a stream (of the program's
+        By what the model was trained for. `history_` is empty; the state of a stream (of the program's
         `online --checkpoint`, or of `OnlineMKLClassifier.save`) goes on learning where it stood.
 
     Examples

@@ -21,6 +21,7 @@ class Training(TypedDict):
     result: str
     notes: list[str]
     history: dict[str, NDArray[Any]]
+    record: str
 
 class Views:
     def __new__(cls, parts: Sequence[Part]) -> Views: ...
@@ -91,6 +92,16 @@ class Model:
         self, views: Views, threads: int = 1, listener: Listener | None = None
     ) -> tuple[NDArray[np.float64], list[str]]: ...
     def set_training(self, json: str) -> None: ...
+    def evaluation(
+        self,
+        scores: NDArray[np.float64],
+        classes: NDArray[np.int64] | None,
+        values: NDArray[np.float64] | None,
+        samples: str,
+        seed: int = 0,
+        threads: int = 1,
+    ) -> str: ...
+    def report_html(self) -> str: ...
     def description(self) -> str: ...
     @property
     def columns(self) -> NDArray[np.uint64]: ...

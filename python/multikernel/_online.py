@@ -13,7 +13,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d
 
-from . import _data, _native, plotting
+from . import _data, _html, _native, plotting
 from ._base import OWN_KEY, DataWarning, KernelEstimator
 from ._estimators import ByScores, _required, _spelled
 from ._prepare import number
@@ -297,6 +297,17 @@ class OnlineMKLClassifier(ByScores, ClassifierMixin, KernelEstimator):
         own = {**self._own(), "classes_dtype": self.classes_.dtype.kind}
         self._online.carry(json.dumps({**(carried if isinstance(carried, dict) else {}), OWN_KEY: own}))
         self._online.save(Path(path))
+
+    def report(self, path: str | Path) -> None:
+        """Writes a page for the browser: what was learned so far, and the mistakes along the stream.
+
+        Parameters
+        ----------
+        path : str or Path
+            The file, usually ``*.html``. It needs nothing from elsewhere, and may be sent around.
+        """
+        check_is_fitted(self)
+        _html.write(path, self._online.snapshot().report_html())
 
     def plot_error(self, ax=None):
         """Draws the average online error against the number of examples.

@@ -5,12 +5,17 @@ use crate::job;
 use crate::views::Views;
 use multikernel::certificate::relative_gap;
 use multikernel::data::ViewData;
+use multikernel::evaluate::{Bootstrap, Known, evaluate};
 use multikernel::mkl::Fitted;
+use multikernel::model::Scores;
 use multikernel::observe::{Observer, Progress};
+use multikernel::record::Record;
 use multikernel::result::ResultObject;
 use multikernel::{Error, Result};
 use numpy::ndarray::Array2;
-use numpy::{IntoPyArray, PyArray1, PyArray2};
+use numpy::{
+    IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -90,6 +95,72 @@ impl Model {
         let value = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
         self.inner.set_training(value);
         Ok(())
+    }
+
+    /// What the model is worth by these scores, (samples, scores), as JSON. Classes are positions among the model's, negative where
+    /// it does not know them; without classes and values nothing is known.
+    #[pyo3(signature = (scores, classes, values, samples, seed=0, threads=1))]
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "a function of Python with arguments that have names"
+    )]
+    fn evaluation(
+        &self,
+        py: Python<'_>,
+        scores: PyReadonlyArray2<'_, f64>,
+        classes: Option<PyReadonlyArray1<'_, i64>>,
+        values: Option<PyReadonlyArray1<'_, f64>>,
+        samples: String,
+        seed: u64,
+        threads: usize,
+    ) -> PyResult<String> {
+        let model = &self.inner;
+        let (n, width) = (scores.shape()[0], scores.shape()[1]);
+        let names = match model.classes() {
+            [_, second] if width == 1 => vec![second.clone()],
+            classes if width == classes.len() => classes.to_vec(),
+            _ => vec!["score".into()],
+        };
+        let known = classes.as_ref().map(|c| c.len());
+        let known = known.or(values.as_ref().map(|v| v.len()));
+        if known.unwrap_or(n) != n || width != names.len() {
+            return Err(PyValueError::new_err(format!(
+                "y: there are {} targets for {n} samples",
+                known.unwrap_or(0)
+            )));
+        }
+        let scores = Scores {
+            names,
+            values: scores.as_array().iter().copied().collect(),
+        };
+        let known = match (classes, values) {
+            (Some(classes), _) => Known::Classes(
+                classes
+                    .as_array()
+                    .iter()
+                    .map(|&c| {
+                        u32::try_from(c)
+                            .ok()
+                            .filter(|c| (*c as usize) < model.classes().len())
+                    })
+                    .collect(),
+            ),
+            (None, Some(values)) => Known::Real(values.as_array().to_vec()),
+            (None, None) => Known::Nothing,
+        };
+        let bootstrap = Bootstrap {
+            seed,
+            ..Bootstrap::default()
+        };
+        let evaluation = job::run(py, threads, None, |_| {
+            Ok(evaluate(model, &scores, known.truth(), samples, &bootstrap))
+        })?;
+        to_json(&evaluation)
+    }
+
+    /// The report, a page of HTML.
+    fn report_html(&self) -> String {
+        multikernel::report::html(&self.inner)
     }
 
     /// Everything about the model that is not an array, as JSON.
@@ -208,6 +279,8 @@ pub(crate) struct Training {
     /// What was chosen automatically, in sentences.
     notes: Vec<String>,
     history: Py<PyDict>,
+    /// What a report shows besides, as JSON.
+    record: String,
 }
 
 impl Training {
@@ -242,6 +315,7 @@ impl Training {
             result: to_json(&result)?,
             notes: fitted.notes.clone(),
             history,
+            record: to_json(&Record::new(fitted))?,
         })
     }
 

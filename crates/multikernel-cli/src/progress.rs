@@ -1,6 +1,6 @@
 //! Progress bars on a terminal, and Ctrl-C.
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 use multikernel::certificate::relative_gap;
 use multikernel::observe::{Observer, Progress};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -23,6 +23,8 @@ pub(crate) struct Watcher {
     stop: Arc<AtomicBool>,
     bars: bool,
     stage: Mutex<Stage>,
+    /// The relative gap that solvers are to reach.
+    aim: Mutex<f64>,
 }
 
 /// What is being shown.
@@ -30,6 +32,8 @@ struct Stage {
     name: String,
     since: Instant,
     bar: Option<ProgressBar>,
+    /// Time and relative gap of the first round, from which the time left is told.
+    first: Option<(Instant, f64)>,
 }
 
 impl Watcher {
@@ -47,8 +51,15 @@ impl Watcher {
                 name: String::new(),
                 since: Instant::now(),
                 bar: None,
+                first: None,
             }),
+            aim: Mutex::new(0.0),
         })
+    }
+
+    /// Says which relative gap solvers are to reach, so that the time left can be told.
+    pub(crate) fn aim(&self, gap: f64) {
+        *self.aim.lock().unwrap_or_else(PoisonError::into_inner) = gap;
     }
 
     /// The user asked to stop.
@@ -82,10 +93,22 @@ impl Watcher {
             line.enable_steady_tick(TICK);
             stage.bar = Some(line);
         }
+        let now = Instant::now();
+        // A gap that grew is a problem that began.
+        let first = match stage.first {
+            Some(first) if gap <= first.1 => first,
+            _ => *stage.first.insert((now, gap)),
+        };
+        let aim = *self.aim.lock().unwrap_or_else(PoisonError::into_inner);
+        let left = match left(now - first.0, first.1, gap, aim) {
+            Some(left) => format!(", about {} left", HumanDuration(left)),
+            None => String::new(),
+        };
         if let Some(bar) = &stage.bar {
             bar.set_message(format!(
-                "{}: round {round}, relative gap {gap:.1e}",
-                stage.name
+                "{}: round {round}, relative gap {gap:.1e}, {}{left}",
+                stage.name,
+                HumanDuration(stage.since.elapsed())
             ));
         }
     }
@@ -99,7 +122,9 @@ impl Watcher {
         }
         if stage.bar.is_none() && done < total && stage.since.elapsed() >= PATIENCE {
             let bar = ProgressBar::new(total).with_message(name.to_owned());
-            if let Ok(style) = ProgressStyle::with_template("{msg} [{bar:30}] {percent}% {eta}") {
+            if let Ok(style) =
+                ProgressStyle::with_template("{msg} [{bar:30}] {percent}%, {eta} left")
+            {
                 bar.set_style(style);
             }
             stage.bar = Some(bar);
@@ -116,8 +141,18 @@ impl Watcher {
     }
 }
 
+/// The time until a gap is reached that fell from `first` to `gap` in `passed`, if it goes on falling by the same factor.
+fn left(passed: Duration, first: f64, gap: f64, aim: f64) -> Option<Duration> {
+    if !(aim > 0.0 && gap > aim && first > gap && first.is_finite()) {
+        return None;
+    }
+    let seconds = passed.as_secs_f64() * (gap / aim).ln() / (first / gap).ln();
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
 impl Stage {
     fn clear(&mut self) {
+        self.first = None;
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
@@ -148,5 +183,28 @@ impl Observer for Watcher {
 impl Drop for Watcher {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_left_is_that_of_a_gap_that_goes_on_falling() {
+        let second = Duration::from_secs(1);
+        // A hundredth in a second: to a ten-thousandth it takes one more.
+        let told = left(second, 1.0, 1e-2, 1e-4).unwrap();
+        assert!((told.as_secs_f64() - 1.0).abs() < 1e-9);
+        for (first, gap, aim) in [
+            (1.0, 1.0, 1e-3),
+            (1.0, 1e-4, 1e-3),
+            (1.0, 0.5, 0.0),
+            (f64::INFINITY, 1.0, 1e-3),
+            (f64::NAN, f64::NAN, 1e-3),
+            (1.0, 1.0 - 1e-16, 1e-300),
+        ] {
+            assert_eq!(left(second, first, gap, aim), None, "{first} {gap} {aim}");
+        }
     }
 }

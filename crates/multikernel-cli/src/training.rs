@@ -62,9 +62,9 @@ pub(crate) struct Trained {
     pub(crate) model: Model,
     pub(crate) status: Status,
     pub(crate) result: ResultObject,
-    /// What a report shows besides; its notes are filled in when it is kept.
-    pub(crate) record: Record,
     pub(crate) notes: Vec<String>,
+    /// What is kept in the model beside the result object; its notes are filled in when it is kept.
+    pub(crate) record: Record,
     held_out: usize,
     problems: Vec<ProblemReport>,
     /// Lines of the table of baselines.
@@ -141,6 +141,7 @@ impl Job<'_> {
         let kernels = session.elapsed() - load;
         self.mkl.scaling = scaling;
 
+        session.watcher.aim(self.mkl.tolerance);
         let mut fitted = match &held_out {
             Some(held_out) if self.mkl.solver.is_stochastic() => {
                 let views = self.mkl.scaling.apply(held_out.views.clone())?;
@@ -156,10 +157,6 @@ impl Job<'_> {
         };
         session.watcher.clear();
         let mut result = ResultObject::new(&fitted);
-        let mut record = Record {
-            command: Some(command_line()),
-            ..Record::new(&fitted)
-        };
         result.metrics = metrics(&fitted.model, &known, held_out.as_ref())?;
         let mut notes = self.notes.clone();
         notes.append(&mut fitted.notes);
@@ -175,9 +172,14 @@ impl Job<'_> {
         if self.probabilities {
             self.calibrate(&mut fitted, &set, &known.targets, session, &mut notes)?;
         }
-        if let Some(held_out) = &held_out {
-            record.evaluation = Some(held_out.judged(&fitted.model, session.seed)?);
-        }
+        let mut record = Record {
+            evaluation: match &held_out {
+                Some(held_out) => Some(held_out.judged(&fitted.model, session.seed)?),
+                None => None,
+            },
+            command: Some(command_line()),
+            ..Record::new(&fitted)
+        };
         if self.baselines && !session.watcher.stopped() {
             let found = self.baselines(&set, &known, held_out.as_ref(), session, &mut notes)?;
             for (key, name, metrics, kernel) in found {
@@ -192,6 +194,11 @@ impl Job<'_> {
                 compared.push(Compared { name, metrics });
             }
             session.watcher.clear();
+        }
+        if let Some(rounds) = self.stability {
+            let held_out = held_out.as_ref();
+            record.stability =
+                self.stability(rounds, &set, &known, &fitted, held_out, session, &mut notes)?;
         }
         if !session.watcher.stopped() {
             let options = Options {
@@ -209,11 +216,6 @@ impl Job<'_> {
             }
             session.watcher.clear();
         }
-        if let Some(rounds) = self.stability {
-            let held_out = held_out.as_ref();
-            record.stability =
-                self.stability(rounds, &set, &known, &fitted, held_out, session, &mut notes)?;
-        }
         result.seconds.load = load;
         result.seconds.kernels = kernels;
         result.seed = session.seed;
@@ -225,8 +227,8 @@ impl Job<'_> {
             model,
             status: fitted.status,
             result,
-            record,
             notes,
+            record,
             held_out: held_out.map_or(0, |known| known.views.len()),
             problems: fitted.problems,
             compared,
@@ -461,6 +463,18 @@ impl Known {
     }
 }
 
+/// The weights of all kernels.
+fn bars(result: &ResultObject) -> Vec<Bar> {
+    let kernels = result.kernels.iter();
+    kernels
+        .map(|kernel| Bar {
+            name: kernel.name.clone(),
+            group: kernel.group.clone(),
+            weight: kernel.weight.0.iter().sum::<f64>() / kernel.weight.0.len().max(1) as f64,
+        })
+        .collect()
+}
+
 impl Known {
     /// What the model is worth on samples that were held out, with intervals.
     fn judged(&self, model: &Model, seed: u64) -> Result<Evaluation> {
@@ -474,18 +488,6 @@ impl Known {
         let truth = truth.as_truth(&self.targets);
         Ok(evaluate(model, &scores, truth, samples, &bootstrap))
     }
-}
-
-/// The weights of all kernels.
-fn bars(result: &ResultObject) -> Vec<Bar> {
-    let kernels = result.kernels.iter();
-    kernels
-        .map(|kernel| Bar {
-            name: kernel.name.clone(),
-            group: kernel.group.clone(),
-            weight: kernel.weight.0.iter().sum::<f64>() / kernel.weight.0.len().max(1) as f64,
-        })
-        .collect()
 }
 
 /// What the model reaches in training (`train_…`) and on the samples held out.

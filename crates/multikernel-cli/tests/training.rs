@@ -927,7 +927,7 @@ fn demo_learns() {
     let accuracy = number(&result["metrics"]["accuracy"]);
     assert!(accuracy > 0.97, "{accuracy}");
     assert!(accuracy > number(&result["baselines"]["best_single"]["accuracy"]));
-    assert!(folder.names().is_empty());
+    assert_eq!(folder.names(), ["demo-report.html"]);
 }
 
 /// Ctrl-C in the middle of training keeps the best model so far.

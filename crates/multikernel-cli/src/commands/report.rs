@@ -1,15 +1,15 @@
 //! `multikernel report`: a model as a page for the browser.
 
+use super::predict::all_scores;
 use super::train::check_folder;
 use crate::args::{CommonArgs, FileArgs};
 use crate::output::write_whole;
 use crate::session::{Cost, Session};
 use anyhow::{Context, Result};
 use clap::Args;
-use multikernel::data::{Dataset, LabelKind, Labels, Purpose, Task, load};
-use multikernel::metrics::{Truth, confusion, measure};
-use multikernel::model::{Predictions, Scores};
-use multikernel::record::{Evaluation, Interval, Record};
+use multikernel::data::{Dataset, Purpose, Task, load};
+use multikernel::evaluate::{Bootstrap, Known, evaluate};
+use multikernel::record::{Evaluation, Record};
 use multikernel::{Error, Model, report};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -77,7 +77,7 @@ fn draw(session: &Session, arguments: &Arguments) -> Result<()> {
     };
     let given = !(files.features.is_empty() && files.gram.is_empty());
     if given {
-        let evaluation = evaluate(session, &model, &files, &mut outcome.notes)?;
+        let evaluation = judged(session, &model, &files, &mut outcome.notes)?;
         outcome.n_samples = evaluation.n;
         outcome.metrics = evaluation
             .metrics
@@ -141,7 +141,7 @@ impl Arguments {
 }
 
 /// What the model is worth on the samples named.
-fn evaluate(
+fn judged(
     session: &Session,
     model: &Model,
     files: &FileArgs,
@@ -158,76 +158,15 @@ fn evaluate(
         notes: read,
     } = load(&options, &session.watcher)?;
     notes.extend(read);
-    let Some(labels) = labels else {
-        return Err(Error::input(
-            "labels",
-            "none are given, so there is nothing to compare predictions with",
-            "give --labels FILE or --label-column NAME, or leave the data out",
-        )
-        .into());
-    };
+    let known = Known::new(model, labels.as_ref(), notes)?;
     let (views, arranged) = model.arrange(views)?;
     notes.extend(arranged);
-    let scores = model.scores(&views)?;
-    Ok(measured(model, &scores, &labels, views.len())?)
-}
-
-fn measured(
-    model: &Model,
-    scores: &Scores,
-    labels: &Labels,
-    n: usize,
-) -> multikernel::Result<Evaluation> {
-    let predictions = model.predictions(scores);
-    let mut evaluation = Evaluation {
-        samples: format!("{n} samples of another file"),
-        n,
-        level: 0.95,
-        ..Evaluation::default()
+    let scores = all_scores(model, &views, &session.watcher)?;
+    session.watcher.clear();
+    let bootstrap = Bootstrap {
+        seed: session.seed,
+        ..Bootstrap::default()
     };
-    let metrics = match (&predictions, model.task()) {
-        (Predictions::Classes { index, .. }, _) => {
-            let truth = labels.class_index(model.classes());
-            let known: Vec<(u32, u32)> = truth
-                .iter()
-                .zip(index)
-                .filter_map(|(t, p)| Some(((*t)?, *p)))
-                .collect();
-            let (t, p): (Vec<u32>, Vec<u32>) = known.into_iter().unzip();
-            let classes = model.classes().len();
-            let counts = confusion(&t, &p, classes);
-            let rows = counts.chunks(classes.max(1));
-            evaluation.confusion = Some(
-                rows.map(|row| row.iter().map(|&n| n as u64).collect())
-                    .collect(),
-            );
-            measure(&predictions, scores, Truth::Classes(&truth))
-        }
-        (Predictions::Real(values), _) => {
-            if labels.kind() == LabelKind::Text {
-                return Err(Error::input(
-                    "labels",
-                    "they are no numbers, but the model predicts a value",
-                    "give the column of the values",
-                ));
-            }
-            let truth: Vec<f64> = (0..labels.len()).filter_map(|i| labels.number(i)).collect();
-            evaluation.residuals =
-                Some(truth.iter().copied().zip(values.iter().copied()).collect());
-            measure(&predictions, scores, Truth::Real(&truth))
-        }
-        (Predictions::Inlier(_), _) => measure(&predictions, scores, Truth::None),
-    };
-    evaluation.metrics = metrics
-        .into_iter()
-        .map(|(name, value)| {
-            let interval = Interval {
-                value,
-                low: value,
-                high: value,
-            };
-            (name, interval)
-        })
-        .collect();
-    Ok(evaluation)
+    let samples = format!("{} samples of another file", views.len());
+    Ok(evaluate(model, &scores, known.truth(), samples, &bootstrap))
 }

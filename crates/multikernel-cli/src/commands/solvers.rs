@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 /// List the solvers: the problem each solves, its paper, what it certifies
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  multikernel solvers
+  multikernel solvers --json - | jq -r '.[].name'")]
 pub(crate) struct Arguments {
     /// Writes the list as JSON to a file, or to stdout with -; text then goes to stderr
     #[arg(long, value_name = "FILE")]

@@ -312,6 +312,7 @@ impl Online {
             "n_waiting": self.waiting.len(),
             "updates": report.updates,
             "metrics": { "mistakes": report.mistakes, "online_error": report.online_error() },
+            "curve": report.curve.points(),
         })
     }
 }

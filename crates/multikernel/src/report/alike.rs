@@ -133,12 +133,12 @@ fn pairs(facts: &Facts, alignment: &Alignment) -> String {
     listed.sort_by(|a, b| b.0.total_cmp(&a.0));
     let heat = Heat {
         title: "Alignment of each pair of kernels",
-        rows: "kernels",
+        rows: "",
         columns: "the same kernels",
         row_names: shown
             .iter()
             .enumerate()
-            .map(|(place, &(_, m))| format!("{} {}", name(m), place + 1))
+            .map(|(place, &(_, m))| format!("{} · {}", name(m), place + 1))
             .collect(),
         column_names: (1..=shown.len()).map(|k| k.to_string()).collect(),
         cells,
@@ -162,7 +162,7 @@ fn pairs(facts: &Facts, alignment: &Alignment) -> String {
             true => esc(&format!(", of the {} heaviest kernels", shown.len())),
             false => String::new(),
         },
-        heat.svg(112.0, 21),
+        heat.svg(132.0, 24),
         several(alike, "pair is", "pairs are"),
         SAME,
         most.join("")

@@ -18,6 +18,8 @@ pub(super) struct Scale {
     low: f64,
     high: f64,
     log: bool,
+    /// Only whole numbers are marked.
+    whole: bool,
     /// Ends of the line in the picture.
     from: f64,
     to: f64,
@@ -39,6 +41,14 @@ impl Scale {
         Scale::new(low, if high > low { high } else { low + 1.0 }, false)
     }
 
+    /// From 1 to `last`, marked at whole numbers.
+    pub(super) fn rounds(last: usize) -> Scale {
+        Scale {
+            whole: true,
+            ..Scale::between(1.0, last as f64)
+        }
+    }
+
     /// Whole powers of ten around the numbers that are positive.
     pub(super) fn powers(values: impl Iterator<Item = f64>) -> Option<Scale> {
         let logs = values.filter(|v| *v > 0.0).map(|v| v.log10());
@@ -56,6 +66,7 @@ impl Scale {
             low,
             high,
             log,
+            whole: log,
             from: 0.0,
             to: 1.0,
         }
@@ -89,7 +100,7 @@ impl Scale {
             .into_iter()
             .find(|step| *step >= rough)
             .unwrap_or(10.0 * power);
-        if self.log {
+        if self.whole {
             step = step.max(1.0).round();
         }
         let first = (self.low / step).ceil() as i64;
@@ -265,7 +276,7 @@ pub(super) struct Heat<'a> {
     pub(super) title: &'a str,
     pub(super) row_names: Vec<String>,
     pub(super) column_names: Vec<String>,
-    /// What rows and columns are.
+    /// What rows and columns are; rows may be empty.
     pub(super) rows: &'a str,
     pub(super) columns: &'a str,
     /// Row after row.
@@ -281,7 +292,12 @@ impl Heat<'_> {
     /// `room` for the names of rows; `letters` that fit there.
     pub(super) fn svg(&self, room: f64, letters: usize) -> String {
         let (rows, columns) = (self.row_names.len(), self.column_names.len());
-        let left = room + 14.0;
+        // Names that are long leave no room for what they are names of.
+        let left = if self.rows.is_empty() {
+            room
+        } else {
+            room + 14.0
+        };
         let width = ((WIDTH - left - 2.0) / columns.max(1) as f64).min(LARGEST_CELL);
         let height = width.clamp(11.0, 30.0);
         let top = 30.0;
@@ -292,11 +308,15 @@ impl Heat<'_> {
             "heat",
         );
         out.push_str(&format!(
-            "<text class=\"label\" x=\"{left:.1}\" y=\"9\">{} →</text><text class=\"label\" transform=\"translate(9 {:.1}) rotate(-90)\" text-anchor=\"end\">← {}</text>",
-            esc(self.columns),
-            top,
-            esc(self.rows)
+            "<text class=\"label\" x=\"{left:.1}\" y=\"9\">{} →</text>",
+            esc(self.columns)
         ));
+        if !self.rows.is_empty() {
+            out.push_str(&format!(
+                "<text class=\"label\" transform=\"translate(9 {top:.1}) rotate(-90)\" text-anchor=\"end\">← {}</text>",
+                esc(self.rows)
+            ));
+        }
         // Names that would run into each other are left out evenly.
         let longest = self.column_names.iter().map(|n| n.chars().count()).max();
         let every = ((longest.unwrap_or(1).min(8) as f64 * 5.5 + 4.0) / width)
@@ -461,7 +481,7 @@ mod tests {
         assert_eq!(texts(Scale::between(0.0, 1.0)), ["0", "0.5", "1"]);
         assert_eq!(texts(Scale::between(-3.0, 7.0)), ["0", "5"]);
         let powers = Scale::powers([1e-5, 0.3].into_iter()).unwrap();
-        assert_eq!(texts(powers), ["1·10⁻⁴", "0.01", "1"]);
+        assert_eq!(texts(powers), ["10⁻⁴", "0.01", "1"]);
     }
 
     #[test]

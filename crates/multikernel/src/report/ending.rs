@@ -38,7 +38,7 @@ pub(super) fn again(facts: &Facts) -> Section {
     match &record.command {
         Some(command) => body.push_str(&format!(
             "<div class=\"command\"><pre><code id=\"command\">{}</code></pre><button type=\"button\" class=\"js-only plain\" id=\"copy\">copy</button></div>",
-            esc(command)
+            words_of(command)
         )),
         None => body.push_str("<p>The command is not recorded in this model.</p>"),
     }
@@ -118,6 +118,15 @@ pub(super) fn again(facts: &Facts) -> Section {
     }
 }
 
+/// A command whose lines break between its words only, where there is room for them.
+fn words_of(command: &str) -> String {
+    let words: Vec<String> = command
+        .split(' ')
+        .map(|word| format!("<span>{}</span>", esc(word)))
+        .collect();
+    words.join(" ")
+}
+
 /// What was not looked at, and how it can be.
 pub(super) fn more(facts: &Facts) -> String {
     let record = &facts.record;
@@ -189,7 +198,7 @@ pub(super) fn glossary(facts: &Facts) -> String {
         ),
         (
             measured || !facts.metrics.is_empty(),
-            "Held out, never seen",
+            "Held out, unseen",
             "Samples that were put aside before training. Only they show how the model does on new samples; in training nearly everything looks good.",
         ),
         (

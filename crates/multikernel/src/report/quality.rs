@@ -4,7 +4,7 @@ use super::Section;
 use super::draw::{Cell, Chart, Dot, Heat, Line, Scale, Strip, strips};
 use super::facts::Facts;
 use super::summary::{Where, ends, how_to_measure, worth};
-use super::text::{count, esc, metric, metric_value, number, percent, several, short};
+use super::text::{count, esc, level, metric, metric_value, number, percent, several, short};
 use crate::data::Task;
 use crate::record::Evaluation;
 
@@ -24,7 +24,7 @@ pub(super) fn section(facts: &Facts) -> Section {
             match evaluation.metrics.values().any(|i| ends(i).is_some()) {
                 true => format!(
                     " Lines around the values are {} intervals.",
-                    percent(evaluation.level)
+                    level(evaluation.level)
                 ),
                 false => String::new(),
             }
@@ -108,7 +108,7 @@ fn metrics(facts: &Facts) -> String {
     }
     let place = match facts.stream {
         Some(_) => "along the stream",
-        None => "never seen",
+        None => "unseen samples",
     };
     format!(
         "<figure><figcaption>What was measured</figcaption><table class=\"plain\"><thead><tr><th></th>{}{}</tr></thead><tbody>{rows}</tbody></table></figure>",
@@ -131,7 +131,7 @@ fn comparison(facts: &Facts) -> String {
         return String::new();
     };
     let (key, place) = match worth.place {
-        Where::Apart => (worth.metric.to_owned(), "never seen"),
+        Where::Apart => (worth.metric.to_owned(), "on unseen samples"),
         _ => (format!("train_{}", worth.metric), "in training"),
     };
     let mut all = vec![Strip {

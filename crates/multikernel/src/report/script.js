@@ -52,7 +52,8 @@
     var shown = document.getElementById("shown");
     var all = document.getElementById("all");
     var key = "share", down = true, every = false;
-    rows.forEach(function (row) {
+    rows.forEach(function (row, place) {
+      row.place = place;
       row.words = (row.cells[0].textContent + " " + (row.querySelector(".group") || { textContent: "" }).textContent).toLowerCase();
     });
     function value(row, column) {
@@ -61,16 +62,16 @@
       return cell.dataset.n === "" ? NaN : Number(cell.dataset.n);
     }
     function draw() {
-      var words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+      var words = filter.value.trim().toLowerCase();
       var found = 0, drawn = 0;
       rows.forEach(function (row) {
-        var fits = words.every(function (word) { return row.words.indexOf(word) >= 0; });
+        var fits = row.words.indexOf(words) >= 0;
         found += fits;
-        row.hidden = !fits || (!every && !words.length && found > FIRST);
+        row.hidden = !fits || (!every && !words && found > FIRST);
         drawn += !row.hidden;
       });
-      shown.textContent = words.length ? found + " of " + rows.length + " kernels" : "";
-      all.hidden = drawn === found && !(every && rows.length > FIRST && !words.length);
+      shown.textContent = words ? found + " of " + rows.length + " kernels" : "";
+      all.hidden = drawn === found && !(every && rows.length > FIRST && !words);
       all.textContent = every ? "show the first " + FIRST : "show all " + rows.length + " kernels";
       heads.forEach(function (head) {
         if (!head.dataset.key) return;
@@ -83,7 +84,7 @@
       var column = heads.findIndex(function (head) { return head.dataset.key === by; });
       if (column < 0) return;
       var sign = down ? -1 : 1;
-      rows.map(function (row, place) { return { row: row, value: value(row, column), place: place }; })
+      rows.map(function (row) { return { row: row, value: value(row, column), place: row.place }; })
         .sort(function (a, b) {
           if (a.value !== a.value || b.value !== b.value) return (a.value !== a.value) - (b.value !== b.value) || a.place - b.place;
           return a.value < b.value ? -sign : a.value > b.value ? sign : a.place - b.place;
@@ -95,16 +96,16 @@
       sort.value = by;
       draw();
     }
-    function words(by) { return by === "name" || by === "group" || by === "p"; }
+    function upward(by) { return by === "name" || by === "group" || by === "p"; }
     heads.forEach(function (head) {
       var button = head.querySelector("button");
       if (!button) return;
       button.addEventListener("click", function () {
         var by = head.dataset.key;
-        order(by, by === key ? !down : !words(by));
+        order(by, by === key ? !down : !upward(by));
       });
     });
-    sort.addEventListener("change", function () { order(sort.value, !words(sort.value)); });
+    sort.addEventListener("change", function () { order(sort.value, !upward(sort.value)); });
     filter.addEventListener("input", draw);
     all.addEventListener("click", function () { every = !every; draw(); });
     draw();

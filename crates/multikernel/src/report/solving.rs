@@ -190,7 +190,7 @@ fn sheet(tuning: &Tuning, bank: usize) -> String {
         _ => "",
     };
     format!(
-        "<figure class=\"wide\"><figcaption>{name}{}{unit}, darker is better; the frame is the choice</figcaption>{}</figure>",
+        "<figure class=\"wide\"><figcaption>{name}{}{unit}, a stronger colour is better; the frame is the choice</figcaption>{}</figure>",
         metric(&tuning.metric),
         heat.svg(58.0, 10)
     )
@@ -229,7 +229,7 @@ pub(super) fn convergence(facts: &Facts) -> Option<Section> {
         name: "Convergence",
         title: "How the solver got there".into(),
         lead: format!(
-            "The objective of the answer at hand (primal) can only fall to the optimum, a bound from below (dual) can only rise to it; what lies between is the gap, and it proves how far the answer can be from the best one.{several}"
+            "The optimum is never above the objective of the answer at hand (primal) and never below the bound (dual). What lies between them is the gap: it proves how far the answer can be from the best one.{several}"
         ),
         body,
     })
@@ -279,7 +279,7 @@ fn gaps(history: &[Rounds], order: &[usize], rounds: usize) -> String {
     };
     let chart = Chart {
         title: "Relative gap after every round",
-        x: Scale::between(1.0, rounds as f64),
+        x: Scale::rounds(rounds),
         y,
         x_name: "round",
         y_name: "relative gap",
@@ -343,7 +343,7 @@ fn validation(history: &[Rounds]) -> String {
     };
     let chart = Chart {
         title: "What every round was worth on samples held out",
-        x: Scale::between(1.0, rounds.validation.len() as f64),
+        x: Scale::rounds(rounds.validation.len()),
         y,
         x_name: "round",
         y_name: "on samples held out",

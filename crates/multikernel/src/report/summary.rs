@@ -1,7 +1,7 @@
 //! The answer first: what was learned, how well, how certain.
 
 use super::facts::Facts;
-use super::text::{esc, metric, metric_value, number, percent, several, short};
+use super::text::{esc, level, metric, metric_value, number, percent, several, short};
 use crate::data::Task;
 
 /// Where a number was measured.
@@ -37,7 +37,7 @@ impl Worth {
         let (low, high) = self.interval?;
         Some(format!(
             "with {} confidence between {} and {}",
-            percent(self.level),
+            level(self.level),
             metric_value(self.metric, low),
             metric_value(self.metric, high)
         ))
@@ -226,7 +226,7 @@ fn how_well(facts: &Facts, worth: Option<&Worth>) -> String {
             let interval = worth.interval.map_or(String::new(), |(low, high)| {
                 format!(
                     ", {} interval {} to {}",
-                    percent(worth.level),
+                    level(worth.level),
                     metric_value(worth.metric, low),
                     metric_value(worth.metric, high)
                 )
@@ -348,16 +348,21 @@ fn compared(facts: &Facts, worth: Option<&Worth>) -> String {
         .interval
         .is_some_and(|(low, high)| low <= value && value <= high);
     let (big, verdict) = if difference == 0.0 {
-        ("equal".to_owned(), "as good as")
+        ("equal".to_owned(), "As good as")
     } else if within {
-        ("about equal".to_owned(), "within the interval of")
+        (
+            "about equal".to_owned(),
+            "The samples are too few to tell it from",
+        )
     } else if difference > 0.0 {
-        (format!("+ {shown}"), "better than")
+        (format!("+ {shown}"), "Better than")
     } else {
-        (format!("− {shown}"), "worse than")
+        (format!("− {shown}"), "Worse than")
     };
     let hint = match within || difference <= 0.0 {
-        true => " The weights still say which kernels matter, but they do not predict better.",
+        true => {
+            " The weights still say which kernels matter; that they predict better is not shown."
+        }
         false => "",
     };
     let place = match worth.place {

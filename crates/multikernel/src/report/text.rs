@@ -45,7 +45,7 @@ pub(super) fn number(value: f64) -> String {
     let size = value.abs();
     let text = if size == 0.0 {
         "0".into()
-    } else if size >= 1e6 || size < 1e-3 {
+    } else if !(1e-3..1e6).contains(&size) {
         return scientific(value);
     } else if size >= 1000.0 {
         return with_minus(&thousands(value));
@@ -113,7 +113,11 @@ fn scientific(value: f64) -> String {
         })
         .collect();
     let digits = digits.trim_end_matches('0').trim_end_matches('.');
-    with_minus(&format!("{digits}·10{power}"))
+    with_minus(&match digits {
+        "1" => format!("10{power}"),
+        "-1" => format!("-10{power}"),
+        digits => format!("{digits}·10{power}"),
+    })
 }
 
 /// A whole number.
@@ -139,11 +143,25 @@ pub(super) fn percent(share: f64) -> String {
         s if s < 0.01 => format!("{value:.4}"),
         s if s < 0.1 => format!("{value:.3}"),
         s if s < 1.0 => format!("{value:.2}"),
-        s if s < 100.0 && s >= 99.95 => format!("{value:.2}").replace("100.00", "99.99"),
+        s if (99.95..100.0).contains(&s) => format!("{value:.2}").replace("100.00", "99.99"),
         100.0 => format!("{value:.0}"),
         _ => format!("{value:.1}"),
     };
     format!("{}\u{a0}%", with_minus(&text))
+}
+
+/// A share in percent for columns of a table, where small ones need no digits.
+pub(super) fn short_percent(share: f64) -> String {
+    match share {
+        s if s > 0.0 && s < 5e-4 => "<\u{a0}0.1\u{a0}%".replace('<', "&lt;"),
+        s if s.is_finite() && s != 0.0 => format!("{}\u{a0}%", fixed(100.0 * s, 1)),
+        s => percent(s),
+    }
+}
+
+/// The level of an interval: 95 %, 99.5 %.
+pub(super) fn level(share: f64) -> String {
+    format!("{}\u{a0}%", number(100.0 * share))
 }
 
 /// Seconds.
@@ -179,7 +197,7 @@ pub(super) fn metric(name: &str) -> String {
         "rmse" => "root mean squared error",
         "accepted" => "share accepted",
         "log_loss" => "log loss",
-        "brier" => "Brier score",
+        "calibration_error" => "calibration error",
         "online_error" => "share of mistakes along the stream",
         "mistakes" => "mistakes along the stream",
         other => return esc(&other.replace('_', " ")),
@@ -275,7 +293,7 @@ mod tests {
             "99.99",
             "0.042",
             "4.2·10⁻⁴",
-            "1·10⁻⁷",
+            "10⁻⁷",
             "−10.0",
         ];
         for (shown, expected) in shown.iter().zip(expected) {

@@ -4,7 +4,7 @@ use super::Section;
 use super::draw::{Cell, Heat, bar};
 use super::facts::{Facts, KernelFact};
 use super::summary::ends;
-use super::text::{esc, fixed, metric, number, percent, several, short};
+use super::text::{esc, fixed, level, metric, number, percent, several, short, short_percent};
 use crate::record::{Stability, Without};
 
 /// Kernels beyond this are not listed: a page of them is of no use, and the model file has all.
@@ -40,7 +40,7 @@ pub(super) fn section(facts: &Facts) -> Section {
     match stability {
         Some(stability) => lead.push_str(&format!(
             " Whiskers are {} intervals over {} ({}).",
-            percent(stability.level),
+            level(stability.level),
             several(stability.rounds, "training", "trainings"),
             esc(&stability.method)
         )),
@@ -122,10 +122,11 @@ fn table(facts: &Facts) -> String {
         head.push_str(&sort_head(column.key, column.head, true));
     }
     let mut out = format!(
-        "<div class=\"tools js-only\"><label>Find <input type=\"search\" id=\"filter\" placeholder=\"part of a name or group\" autocomplete=\"off\"></label><label>Sort by <select id=\"sort\">{options}</select></label><span id=\"shown\" class=\"muted\" aria-live=\"polite\"></span></div>"
+        "<div class=\"panel\"><div class=\"tools js-only\"><label>Find <input type=\"search\" id=\"filter\" placeholder=\"part of a name or group\" autocomplete=\"off\"></label><label>Sort by <select id=\"sort\">{options}</select></label><span id=\"shown\" class=\"muted\" aria-live=\"polite\"></span></div>"
     );
     out.push_str(&format!(
-        "<table class=\"bars kernels\" id=\"kernels\"><thead><tr>{head}</tr></thead><tbody>"
+        "<table class=\"bars kernels{}\" id=\"kernels\"><thead><tr>{head}</tr></thead><tbody>",
+        if columns.len() > 2 { " many" } else { "" }
     ));
     for &m in listed {
         let kernel = &facts.kernels[m];
@@ -152,6 +153,7 @@ fn table(facts: &Facts) -> String {
             percent(rest)
         ));
     }
+    out.push_str("</div>");
     let help: String = columns
         .iter()
         .map(|column| format!("<li><b>{}</b>: {}</li>", column.head, column.help))
@@ -199,16 +201,23 @@ fn row(
         ));
     }
     let class = format!("g{colour}");
-    let range = interval.map_or(String::new(), |(low, high)| {
-        format!(" <small>({} to {})</small>", percent(low), percent(high))
-    });
     out.push_str(&format!(
-        "<td class=\"track\">{}</td><td class=\"num\" data-n=\"{}\" data-label=\"share\">{}{range}</td>",
+        "<td class=\"track\">{}</td><td class=\"num\" data-n=\"{}\" data-label=\"share\">{}</td>",
         bar(kernel.share, interval, full, &class),
         sortable(kernel.share),
-        percent(kernel.share)
+        short_percent(kernel.share)
     ));
     out
+}
+
+/// A number and its text for each kernel; a list from a file may be too short.
+fn cells(values: &[f64], kernels: usize, text: fn(f64) -> String) -> Vec<(f64, String)> {
+    let known = |m: usize| {
+        values
+            .get(m)
+            .map_or((f64::NAN, "–".into()), |&v| (v, text(v)))
+    };
+    (0..kernels).map(known).collect()
 }
 
 fn columns(facts: &Facts) -> Vec<Column> {
@@ -219,17 +228,8 @@ fn columns(facts: &Facts) -> Vec<Column> {
         help: "the combined kernel is the sum of weight times kernel, on the kernels as they were normalised.".into(),
         cells: kernels().map(|(_, k)| (k.weight, number(k.weight))).collect(),
     }];
-    let cells = |values: &[f64], text: fn(f64) -> String| -> Vec<(f64, String)> {
-        kernels()
-            .map(|(m, _)| {
-                values
-                    .get(m)
-                    .map_or((f64::NAN, "–".into()), |&v| (v, text(v)))
-            })
-            .collect()
-    };
     if let Some(stability) = &facts.record.stability {
-        stability_columns(stability, &cells, &mut out);
+        stability_columns(stability, facts.kernels.len(), &mut out);
     }
     if let Some(alignment) = &facts.record.alignment
         && alignment.targets.iter().any(Option::is_some)
@@ -243,23 +243,37 @@ fn columns(facts: &Facts) -> Vec<Column> {
             key: "alignment",
             head: "alignment",
             help: "how well the kernel alone agrees with the targets, 1 at best (centred alignment). A small weight beside a large alignment: other kernels say the same.".into(),
-            cells: cells(&values, |v| fixed(v, 2)),
+            cells: cells(&values, facts.kernels.len(), |v| fixed(v, 2)),
         });
     }
     out
 }
 
-fn stability_columns(
-    stability: &Stability,
-    cells: &dyn Fn(&[f64], fn(f64) -> String) -> Vec<(f64, String)>,
-    out: &mut Vec<Column>,
-) {
+fn stability_columns(stability: &Stability, kernels: usize, out: &mut Vec<Column>) {
+    if stability.shares.iter().any(|share| ends(share).is_some()) {
+        let widths: Vec<f64> = stability.shares.iter().map(|s| s.high - s.low).collect();
+        let mut written = cells(&widths, kernels, number);
+        for (cell, share) in written.iter_mut().zip(&stability.shares) {
+            if let Some((low, high)) = ends(share) {
+                cell.1 = format!("{} to {}", fixed(100.0 * low, 1), short_percent(high));
+            }
+        }
+        out.push(Column {
+            key: "interval",
+            head: "interval",
+            help: format!(
+                "where the share lies in {} of the repeated trainings; sorts by its width.",
+                level(stability.level)
+            ),
+            cells: written,
+        });
+    }
     if !stability.chosen.is_empty() {
         out.push(Column {
             key: "chosen",
             head: "chosen",
             help: "share of the repeated trainings in which the kernel had a weight at all.".into(),
-            cells: cells(&stability.chosen, percent),
+            cells: cells(&stability.chosen, kernels, short_percent),
         });
     }
     if let Some(shuffled) = &stability.shuffled {
@@ -270,18 +284,15 @@ fn stability_columns(
                 "how often a training on shuffled targets gave the kernel at least this weight ({}). Small values: the weight is no accident of the kernel’s scale.",
                 several(shuffled.rounds, "training", "trainings")
             ),
-            cells: cells(&shuffled.p_value, |p| fixed(p, 3)),
+            cells: cells(&shuffled.p_value, kernels, |p| fixed(p, 3)),
         });
     }
     if let Some(without) = &stability.without {
-        out.push(without_column(without, cells));
+        out.push(without_column(without, kernels));
     }
 }
 
-fn without_column(
-    without: &Without,
-    cells: &dyn Fn(&[f64], fn(f64) -> String) -> Vec<(f64, String)>,
-) -> Column {
+fn without_column(without: &Without, kernels: usize) -> Column {
     let values: Vec<f64> = without
         .change
         .iter()
@@ -295,7 +306,7 @@ fn without_column(
             metric(&without.metric),
             number(without.all)
         ),
-        cells: cells(&values, |v| match v > 0.0 {
+        cells: cells(&values, kernels, |v| match v > 0.0 {
             true => format!("+{}", fixed(v, 3)),
             false => fixed(v, 3),
         }),
@@ -338,7 +349,7 @@ fn by_problem(facts: &Facts) -> String {
     });
     let heat = Heat {
         title: "Weights of the kernels in each problem",
-        rows: "kernels",
+        rows: "",
         columns: "problems",
         row_names: kernels
             .iter()
@@ -353,6 +364,6 @@ fn by_problem(facts: &Facts) -> String {
             true => format!(", the first {problems}"),
             false => String::new(),
         },
-        heat.svg(120.0, 22)
+        heat.svg(132.0, 24)
     )
 }
