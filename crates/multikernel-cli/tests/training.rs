@@ -688,6 +688,98 @@ fn all_solvers_and_norms_reach_what_they_promise() {
 }
 
 #[test]
+fn every_solver_of_the_list_trains_and_predicts() {
+    let folder = Folder::new();
+    two_views(&folder, 60);
+    let listed = folder.json(&["solvers"]);
+    let names: Vec<&str> = listed
+        .as_array()
+        .or(listed["solvers"].as_array())
+        .expect("a list")
+        .iter()
+        .map(|solver| solver["name"].as_str().expect("a name"))
+        .collect();
+    assert!(names.len() >= 23, "{names:?}");
+    let sparse =
+        number(&folder.json(&with(&VIEWS, &["--no-baselines", "--norm", "lp:1"]))["primal"]);
+    for name in names {
+        let result = folder.json(&with(&VIEWS, &["--no-baselines", "--solver", name]));
+        if name != "auto" {
+            assert_eq!(result["solver"], name);
+        }
+        assert!(
+            number(&result["metrics"]["train_accuracy"]) > 0.8,
+            "{name}: {result}"
+        );
+        if ["silp", "simple", "hessian", "mirror"].contains(&name) {
+            assert_eq!(result["norm"]["kind"], "lp", "{name}");
+            let primal = number(&result["primal"]);
+            assert!(
+                (primal - sparse).abs() <= 2e-3 * sparse,
+                "{name}: {primal} {sparse}"
+            );
+        }
+        folder.good(&[
+            "predict",
+            "--model",
+            "m.mk",
+            "--features",
+            "v.npz",
+            "--out",
+            "p.csv",
+        ]);
+        assert_eq!(lines(&folder, "p.csv").len(), 61, "{name}");
+    }
+}
+
+#[test]
+fn what_solvers_and_norms_cannot_do_together_is_one_sentence() {
+    let folder = Folder::new();
+    two_views(&folder, 40);
+    folder.array("k.npy", &[2, 40, 40], |k| {
+        f32::from(u8::from((k / 40) % 40 == k % 40))
+    });
+    let numbers: Vec<String> = (0..40).map(|i| format!("{}.5", i)).collect();
+    folder.write("numbers.txt", numbers.join("\n"));
+    let refused = |words: &[&str], sentence: &str| {
+        let error = folder.bad(words);
+        assert!(error.contains(sentence), "{error}");
+        assert!(error.lines().count() <= 3, "{error}");
+    };
+    // The usual norm, asked for, is not another one.
+    refused(
+        &with(&VIEWS, &["--solver", "silp", "--norm", "lp:4/3"]),
+        "solver silp does not solve lp:4/3; give lp:1, or the solver exact",
+    );
+    refused(
+        &with(&VIEWS, &["--solver", "newton", "--norm", "mixed"]),
+        "solver newton does not solve mixed; give lp:P with 1 < P < inf",
+    );
+    let given = [
+        "train", "--gram", "k.npy", "--labels", "y.txt", "--model", "m.mk", "--norm", "mixed",
+    ];
+    refused(&given, "none of the 2 given matrices has a group");
+    folder.good(&with(&given, &["--groups", "a,a"]));
+    let regression = [
+        "train",
+        "--features",
+        "v.npz",
+        "--labels",
+        "numbers.txt",
+        "--model",
+        "m.mk",
+    ];
+    refused(
+        &with(&regression, &["--solver", "lp-beta"]),
+        "it tells classes apart",
+    );
+    refused(
+        &with(&regression, &["--solver", "mc-mkl"]),
+        "give the solver silp",
+    );
+}
+
+#[test]
 fn several_classes_may_be_told_apart_in_pairs() {
     let folder = Folder::new();
     table(&folder, "t.csv", 60, 0, [0, 1, 2]);

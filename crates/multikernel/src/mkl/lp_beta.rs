@@ -163,10 +163,10 @@ impl Mkl {
                 .into(),
         );
         let mut warnings = kernels.warnings().to_vec();
-        let status = match worst(&problems) {
-            _ if over => Status::TimeLimit,
-            Status::Converged => Status::MaxIterations,
-            other => other,
+        // Of its SVMs; the linear program has an end.
+        let status = match over {
+            true => Status::TimeLimit,
+            false => worst(&problems),
         };
         let n_support = together
             .chunks(outputs)

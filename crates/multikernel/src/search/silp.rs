@@ -109,7 +109,7 @@ impl Program {
                 .ok()?;
             outcome.into_solution().ok()
         });
-        let solution = continued.or_else(|| self.from_scratch())?;
+        let solution = continued.or_else(|| self.solved_anew())?;
         let mut weights: Vec<f64> = self
             .weights
             .iter()
@@ -148,7 +148,7 @@ impl Program {
         values.iter().all(|v| v.is_finite()).then_some(values)
     }
 
-    fn from_scratch(&self) -> Option<Solution> {
+    fn solved_anew(&self) -> Option<Solution> {
         let (mut problem, ..) = Self::empty(self.weights.len());
         for (plane, &side) in self.planes.iter().zip(&self.sides) {
             problem.add_constraint(plane.clone(), ComparisonOp::Ge, side);
