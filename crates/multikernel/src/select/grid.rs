@@ -1,7 +1,8 @@
 //! A grid over norms and C on the kernels of one bank.
 //!
-//! For every norm and fold there is a path: C ascends, and each training starts from the result of the one before, whose
-//! coefficients grow with C. Paths do not depend on each other, so results do not depend on the number of threads.
+//! Every fold is one path: norm after norm, from the unweighted sum towards sparse weights, and for each of them C ascends. A
+//! training starts from what its neighbours foretell: the result of the last C, changed as the last norm's result changes there.
+//! Folds do not depend on each other, so results do not depend on the number of threads.
 
 use super::choose::{Metric, Rule, agreement, choose, mean_and_error};
 use super::part::{Forward, Part, Parts};
@@ -16,7 +17,7 @@ use crate::observe::{Observer, Progress};
 use crate::record::{Point, Tuning};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Norms and C to be tried.
 #[derive(Debug, Clone)]
@@ -114,6 +115,22 @@ impl Grid {
         Ok(())
     }
 
+    /// The norms in the order in which each helps the next: from the sum of the kernels, which has no weights to learn, to sparse
+    /// weights; norms that are no block norms behind.
+    fn along_norms(&self) -> impl Iterator<Item = &(NormSpec, Vec<f64>)> {
+        let exponent = |norm: &NormSpec| {
+            let of = |p: f64| if p.is_finite() { 2.0 * p / (p + 1.0) } else { 2.0 };
+            match norm {
+                NormSpec::Lp(p) => of(p.value()),
+                NormSpec::Block(r) => r.value(),
+                _ => 0.0,
+            }
+        };
+        let mut order: Vec<&(NormSpec, Vec<f64>)> = self.norms.iter().collect();
+        order.sort_by(|a, b| exponent(&b.0).total_cmp(&exponent(&a.0)));
+        order.into_iter()
+    }
+
     /// What the trainings say, of points that were tried on all folds; none if there are none.
     pub(super) fn tuning(
         &self,
@@ -172,91 +189,72 @@ impl Grid {
 impl Search<'_> {
     /// Tries all norms and C on the kernels of a bank.
     pub(super) fn bank(&self, name: &str, set: &KernelSet) -> Result<Tried> {
-        let mut tried = Tried::default();
         let parts = Parts::new(set, self.folds)?;
-        for (norm, matrix) in &self.grid.norms {
-            let mkl = Mkl {
-                norm: norm.clone(),
-                matrix: matrix.clone(),
-                start: None,
-                ..self.mkl.clone()
-            };
-            let stopped = AtomicBool::new(false);
-            let found = parts.each(|fold, part| {
-                let path = self.path(name, &mkl, set, part, fold)?;
-                if path.stopped {
-                    stopped.store(true, Ordering::Relaxed);
-                }
-                Ok(path.fits)
-            })?;
-            tried.fits.extend(found.into_iter().flatten());
-            if stopped.into_inner() {
-                tried.stopped = true;
-                break;
-            }
-        }
-        Ok(tried)
+        let found = parts.each(|fold, part| self.path(name, set, part, fold))?;
+        Ok(Tried {
+            stopped: found.iter().any(|path| path.stopped),
+            fits: found.into_iter().flat_map(|path| path.fits).collect(),
+        })
     }
 
-    /// All C of one norm on one fold.
-    fn path(
-        &self,
-        bank: &str,
-        mkl: &Mkl,
-        set: &KernelSet,
-        part: &Part,
-        fold: usize,
-    ) -> Result<Tried> {
-        let norm = mkl.norm.to_string();
+    /// All norms and C on one fold.
+    fn path(&self, bank: &str, set: &KernelSet, part: &Part, fold: usize) -> Result<Tried> {
         let mut costs = self.grid.costs.clone();
         costs.sort_by(f64::total_cmp);
         let truth = self.targets.select(&part.out);
         let mut tried = Tried::default();
-        let mut start = None;
-        for cost in costs {
-            let known = self.known.iter().find(|fit| {
-                fit.fold == fold && fit.is_of(bank, &norm, cost)
-            });
-            if let Some(fit) = known {
-                tried.fits.push(fit.clone());
-                self.step();
-                continue;
+        // The last norm's results, one for each C.
+        let mut last: Vec<Option<WarmStart>> = vec![None; costs.len()];
+        for (norm, matrix) in self.grid.along_norms() {
+            let name = norm.to_string();
+            let mut now: Vec<Option<WarmStart>> = vec![None; costs.len()];
+            for (k, &cost) in costs.iter().enumerate() {
+                let known = self.known.iter();
+                let mut known = known.filter(|fit| fit.fold == fold && fit.is_of(bank, &name, cost));
+                if let Some(fit) = known.next() {
+                    tried.fits.push(fit.clone());
+                    self.step();
+                    continue;
+                }
+                let mkl = Mkl {
+                    norm: norm.clone(),
+                    matrix: matrix.clone(),
+                    c: cost,
+                    start: foretold(&last, &now, k).map(Arc::new),
+                    ..self.mkl.clone()
+                };
+                let fitted = part.fit(&mkl, self.targets, &Forward(self.observer))?;
+                if fitted.status == Status::Stopped {
+                    tried.stopped = true;
+                    return Ok(tried);
+                }
+                now[k] = WarmStart::of(&fitted);
+                let scores = part.scores(set, &fitted.model);
+                let predictions = fitted.model.predictions(&scores);
+                let metric = self.grid.metric;
+                let Some(value) = metric.of(&predictions, &scores, &truth) else {
+                    return Err(Error::input(
+                        "metric",
+                        format!("{metric} has no value on fold {}", fold + 1),
+                        "give fewer folds, or another metric",
+                    ));
+                };
+                let fit = Fit {
+                    bank: bank.to_owned(),
+                    norm: name.clone(),
+                    cost,
+                    fold,
+                    value,
+                    converged: fitted.status == Status::Converged,
+                };
+                (self.told)(&fit);
+                tried.fits.push(fit);
+                if self.step() {
+                    tried.stopped = true;
+                    return Ok(tried);
+                }
             }
-            let mkl = Mkl {
-                c: cost,
-                start: start.clone(),
-                ..mkl.clone()
-            };
-            let fitted = part.fit(&mkl, self.targets, &Forward(self.observer))?;
-            if fitted.status == Status::Stopped {
-                tried.stopped = true;
-                return Ok(tried);
-            }
-            start = WarmStart::of(&fitted).map(Arc::new);
-            let scores = part.scores(set, &fitted.model);
-            let predictions = fitted.model.predictions(&scores);
-            let metric = self.grid.metric;
-            let Some(value) = metric.of(&predictions, &scores, &truth) else {
-                return Err(Error::input(
-                    "metric",
-                    format!("{metric} has no value on fold {}", fold + 1),
-                    "give fewer folds, or another metric",
-                ));
-            };
-            let fit = Fit {
-                bank: bank.to_owned(),
-                norm: norm.clone(),
-                cost,
-                fold,
-                value,
-                converged: fitted.status == Status::Converged,
-            };
-            (self.told)(&fit);
-            tried.fits.push(fit);
-            if self.step() {
-                tried.stopped = true;
-                return Ok(tried);
-            }
+            last = now;
         }
         Ok(tried)
     }
@@ -269,5 +267,21 @@ impl Search<'_> {
             total: self.total,
         };
         self.observer.progress(&progress).is_break()
+    }
+}
+
+/// Where the k-th C of a norm starts, from what is known of the last norm and of this one so far.
+fn foretold(
+    last: &[Option<WarmStart>],
+    now: &[Option<WarmStart>],
+    k: usize,
+) -> Option<WarmStart> {
+    let before = |list: &[Option<WarmStart>]| k.checked_sub(1).and_then(|k| list[k].clone());
+    match (&last[k], before(now), before(last)) {
+        (Some(same), Some(before), Some(corner)) => {
+            WarmStart::predicted(same, &before, &corner).or(Some(before))
+        }
+        (_, Some(before), _) => Some(before),
+        (same, None, _) => same.clone(),
     }
 }

@@ -105,8 +105,9 @@ impl Parts {
             });
         }
         let spare = spare - copies;
-        // A solver works best with the combined matrix of its samples in memory, and as much again beside it.
-        let at_once = spare / count >= 8 * n * n;
+        // A solver works best with the combined matrix of its samples in memory, as much again beside it, and statistics of its own.
+        let matrix = 4 * n * n;
+        let at_once = spare / count >= 2 * matrix * (1 + set.gram().n_families() as u64);
         let memory = if at_once { spare / count } else { spare };
         let part = |fold| Part::new(set, folds.training(fold), folds.held_out(fold), memory);
         Ok(Parts {
