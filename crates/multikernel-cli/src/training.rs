@@ -8,8 +8,8 @@ use crate::session::Session;
 use crate::weights::{self, Bar};
 use anyhow::{Context, Result};
 use multikernel::baseline::{self, Holdout};
-use multikernel::certificate::relative_gap;
 use multikernel::calibration::Calibration;
+use multikernel::certificate::relative_gap;
 use multikernel::data::{ScaleOption, Scaling, Split, Targets, ViewData, Views};
 use multikernel::dual::Status;
 use multikernel::evaluate::{Bootstrap, evaluate};
@@ -243,7 +243,9 @@ impl Job<'_> {
             targets: &known.targets,
         });
         let (targets, watcher) = (&known.targets, &session.watcher);
-        let found = stability(&self.mkl, set, targets, fitted, held_out, &settings, watcher)?;
+        let found = stability(
+            &self.mkl, set, targets, fitted, held_out, &settings, watcher,
+        )?;
         if watcher.stopped() {
             notes.push(match &found {
                 Some(found) => format!(
@@ -639,7 +641,10 @@ impl Trained {
             .map(|&m| {
                 let own = stability.shares[m];
                 let mut row = vec![
-                    self.result.kernels.get(m).map_or(String::new(), |k| k.name.clone()),
+                    self.result
+                        .kernels
+                        .get(m)
+                        .map_or(String::new(), |k| k.name.clone()),
                     percent(own.value),
                     format!("{} … {}", percent(own.low), percent(own.high)),
                     percent(stability.chosen[m]),

@@ -48,7 +48,9 @@ fn measure() -> multikernel::Result<()> {
     let names = vec!["even".to_owned(), "odd".to_owned()];
     let targets = Targets::Classes { names, index };
     let specs = KernelSpec::parse("rbf:width=mean*0.25|mean*0.5|mean|mean*2|mean*4")?;
-    let norms = ["lp:1", "lp:1.1", "lp:4/3", "lp:2", "lp:4", "lp:16", "lp:inf"];
+    let norms = [
+        "lp:1", "lp:1.1", "lp:4/3", "lp:2", "lp:4", "lp:16", "lp:inf",
+    ];
     let costs = [0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0];
     let grid = Grid {
         norms: norms
@@ -87,7 +89,9 @@ fn measure() -> multikernel::Result<()> {
     let kernels = KernelSet::new(&specs, &data.views, &Options::default(), &())?;
     let mut cold = 0.0;
     let mut last = None;
-    println!("mean over C, on all samples: seconds (rounds) of cold fits and of fits that start from the last C");
+    println!(
+        "mean over C, on all samples: seconds (rounds) of cold fits and of fits that start from the last C"
+    );
     for (spec, name) in grid.norms.iter().zip(norms) {
         // Cold, warm.
         let (mut seconds, mut rounds) = ([0.0; 2], [0; 2]);

@@ -52,7 +52,9 @@ fn shares(fitted: &Fitted) -> Vec<f64> {
 }
 
 fn main() -> multikernel::Result<()> {
-    println!("share of 95 % intervals that hold the truth, for kernels with and without information");
+    println!(
+        "share of 95 % intervals that hold the truth, for kernels with and without information"
+    );
     for norm in ["lp:4/3", "lp:2"] {
         for informative in [20, 10, 4] {
             let mkl = Mkl {
@@ -63,7 +65,10 @@ fn main() -> multikernel::Result<()> {
             let mut truth = [0.0; 2];
             for set in 0..TRUTH_SETS {
                 let (kernels, targets) = data(informative, 1000 + set)?;
-                for (d, share) in shares(&mkl.fit(&kernels, &targets, &())?).iter().enumerate() {
+                for (d, share) in shares(&mkl.fit(&kernels, &targets, &())?)
+                    .iter()
+                    .enumerate()
+                {
                     truth[usize::from(d >= informative)] += share / TRUTH_SETS as f64;
                 }
             }
@@ -84,7 +89,8 @@ fn main() -> multikernel::Result<()> {
                 let found = stability(&mkl, &kernels, &targets, &fitted, None, &settings, &())?;
                 for (d, share) in found.into_iter().flat_map(|f| f.shares).enumerate() {
                     let kind = usize::from(d >= informative);
-                    held[kind] += usize::from(share.low <= truth[kind] && truth[kind] <= share.high);
+                    held[kind] +=
+                        usize::from(share.low <= truth[kind] && truth[kind] <= share.high);
                     width[kind] += share.high - share.low;
                 }
             }
@@ -93,7 +99,11 @@ fn main() -> multikernel::Result<()> {
                 _ => {
                     let all = count as f64 * SETS as f64;
                     let covered = 100.0 * held[kind] as f64 / all;
-                    format!("{covered:.0} % (truth {:.4}, width {:.4})", truth[kind], width[kind] / all)
+                    format!(
+                        "{covered:.0} % (truth {:.4}, width {:.4})",
+                        truth[kind],
+                        width[kind] / all
+                    )
                 }
             };
             println!(

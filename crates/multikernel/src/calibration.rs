@@ -146,7 +146,8 @@ fn softplus(z: f64) -> f64 {
 
 fn softmax(row: &mut [f64], factor: f64) {
     let top = row.iter().fold(f64::NEG_INFINITY, |t, v| t.max(*v));
-    row.iter_mut().for_each(|v| *v = (factor * (*v - top)).exp());
+    row.iter_mut()
+        .for_each(|v| *v = (factor * (*v - top)).exp());
     let total: f64 = row.iter().sum();
     row.iter_mut().for_each(|v| *v /= total);
 }
@@ -268,10 +269,17 @@ mod tests {
             .map(|f| u32::from(random.uniform() < logistic(slope * f + offset)))
             .collect();
         let found = Calibration::fit(&scores(1, values.clone()), &classes, &vec![1.0; n], 2);
-        let Calibration::Sigmoid { slope: s, offset: o } = found else {
+        let Calibration::Sigmoid {
+            slope: s,
+            offset: o,
+        } = found
+        else {
             panic!("{found:?}")
         };
-        assert!((s / slope - 1.0).abs() < 0.05 && (o - offset).abs() < 0.05, "{found:?}");
+        assert!(
+            (s / slope - 1.0).abs() < 0.05 && (o - offset).abs() < 0.05,
+            "{found:?}"
+        );
         // Two scores are as good as their difference.
         let pairs = values.iter().flat_map(|f| [-0.5 * f, 0.5 * f]).collect();
         let twice = Calibration::fit(&scores(2, pairs), &classes, &vec![1.0; n], 2);
@@ -280,12 +288,20 @@ mod tests {
         };
         assert!((t - s).abs() < 1e-9 * s);
         let p = found.probabilities(&scores(1, vec![35.0]));
-        assert!((p[0] + p[1] - 1.0).abs() < 1e-12 && (p[1] - 0.5).abs() < 0.02, "{p:?}");
+        assert!(
+            (p[0] + p[1] - 1.0).abs() < 1e-12 && (p[1] - 0.5).abs() < 0.02,
+            "{p:?}"
+        );
     }
 
     #[test]
     fn scores_that_separate_the_classes_give_no_certainty() {
-        let found = Calibration::fit(&scores(1, vec![-1.0, -2.0, 1.0, 2.0]), &[0, 0, 1, 1], &[1.0; 4], 2);
+        let found = Calibration::fit(
+            &scores(1, vec![-1.0, -2.0, 1.0, 2.0]),
+            &[0, 0, 1, 1],
+            &[1.0; 4],
+            2,
+        );
         let p = found.probabilities(&scores(1, vec![1.5]));
         // Platt's targets are 1/4 and 3/4 here.
         assert!((0.7..0.85).contains(&p[1]), "{found:?} {p:?}");
@@ -314,7 +330,10 @@ mod tests {
         let Calibration::Temperature { temperature } = found else {
             panic!("{found:?}")
         };
-        assert!((temperature / true_temperature - 1.0).abs() < 0.03, "{temperature}");
+        assert!(
+            (temperature / true_temperature - 1.0).abs() < 0.03,
+            "{temperature}"
+        );
         let p = found.probabilities(&scores(k, vec![1e6, 0.0, -1e6, 0.0]));
         assert_eq!(p, [1.0, 0.0, 0.0, 0.0]);
     }
@@ -323,7 +342,12 @@ mod tests {
     fn weights_count_as_copies() {
         let values = vec![-1.0, 0.3, 0.2, 2.0, -0.5];
         let classes = [0, 0, 1, 1, 1];
-        let weighted = Calibration::fit(&scores(1, values.clone()), &classes, &[1.0, 3.0, 1.0, 1.0, 2.0], 2);
+        let weighted = Calibration::fit(
+            &scores(1, values.clone()),
+            &classes,
+            &[1.0, 3.0, 1.0, 1.0, 2.0],
+            2,
+        );
         let rows = [0, 1, 1, 1, 2, 3, 4, 4];
         let copied = Calibration::fit(
             &scores(1, rows.map(|i| values[i]).to_vec()),
@@ -331,7 +355,9 @@ mod tests {
             &[1.0; 8],
             2,
         );
-        let (Calibration::Sigmoid { slope: a, .. }, Calibration::Sigmoid { slope: b, .. }) = (weighted, copied) else {
+        let (Calibration::Sigmoid { slope: a, .. }, Calibration::Sigmoid { slope: b, .. }) =
+            (weighted, copied)
+        else {
             panic!("sigmoids")
         };
         assert!((a - b).abs() < 1e-7 * a.abs(), "{a} {b}");

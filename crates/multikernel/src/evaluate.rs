@@ -187,8 +187,8 @@ pub(crate) fn resampled(
                 }
                 let right: usize = (0..side).map(|c| cells[c * side + c]).sum();
                 let areas: Vec<f64> = rankings.iter().filter_map(|r| r.area(counts)).collect();
-                let area = (!areas.is_empty())
-                    .then(|| areas.iter().sum::<f64>() / areas.len() as f64);
+                let area =
+                    (!areas.is_empty()).then(|| areas.iter().sum::<f64>() / areas.len() as f64);
                 vec![
                     ("accuracy", Some(right as f64 / n as f64)),
                     ("balanced_accuracy", balanced_accuracy_of(&cells, side)),
@@ -352,16 +352,16 @@ impl Checked {
     fn resampled(&self, bootstrap: &Bootstrap) -> BTreeMap<String, Vec<f64>> {
         in_rounds(self.samples.len(), 1, bootstrap, |counts| {
             let (log_loss, error, _) = checked(&self.samples, counts);
-            vec![("log_loss", Some(log_loss)), ("calibration_error", Some(error))]
+            vec![
+                ("log_loss", Some(log_loss)),
+                ("calibration_error", Some(error)),
+            ]
         })
     }
 }
 
 /// Log loss, calibration error and the bins that are not empty.
-fn checked(
-    samples: &[(f64, usize, f64, bool)],
-    counts: &[u32],
-) -> (f64, f64, Vec<CalibrationBin>) {
+fn checked(samples: &[(f64, usize, f64, bool)], counts: &[u32]) -> (f64, f64, Vec<CalibrationBin>) {
     let mut loss = 0.0;
     let mut bins = [(0.0, 0.0, 0); BINS];
     for (&(own, bin, probability, right), &count) in samples.iter().zip(counts) {
@@ -371,7 +371,11 @@ fn checked(
         bins[bin].2 += count as usize;
     }
     let n = samples.len().max(1) as f64;
-    let error = bins.iter().map(|(p, right, _)| (p - right).abs()).sum::<f64>() / n;
+    let error = bins
+        .iter()
+        .map(|(p, right, _)| (p - right).abs())
+        .sum::<f64>()
+        / n;
     let bins = bins
         .iter()
         .filter(|bin| bin.2 > 0)
@@ -386,7 +390,8 @@ fn checked(
 
 /// Counts of (true class, predicted class); samples of classes that the model does not know are left out.
 fn confusion_rows(predictions: &Predictions, truth: Truth<'_>) -> Option<Vec<Vec<u64>>> {
-    let (Predictions::Classes { names, index }, Truth::Classes(truth)) = (predictions, truth) else {
+    let (Predictions::Classes { names, index }, Truth::Classes(truth)) = (predictions, truth)
+    else {
         return None;
     };
     let known: Vec<(u32, u32)> = truth
@@ -405,11 +410,7 @@ fn confusion_rows(predictions: &Predictions, truth: Truth<'_>) -> Option<Vec<Vec
     )
 }
 
-fn residuals(
-    predictions: &Predictions,
-    truth: Truth<'_>,
-    seed: u64,
-) -> Option<Vec<(f64, f64)>> {
+fn residuals(predictions: &Predictions, truth: Truth<'_>, seed: u64) -> Option<Vec<(f64, f64)>> {
     let (Predictions::Real(values), Truth::Real(truth)) = (predictions, truth) else {
         return None;
     };
@@ -507,8 +508,15 @@ mod tests {
             let rows: Vec<usize> = (0..n).map(|_| random.below(n)).collect();
             let t: Vec<f64> = rows.iter().map(|&i| truth[i]).collect();
             let p: Vec<f64> = rows.iter().map(|&i| values[i]).collect();
-            for (name, value) in [("r2", r2(&t, &p)), ("mae", mae(&t, &p)), ("rmse", rmse(&t, &p))] {
-                assert!((rounds[name][round] - value.unwrap()).abs() < 1e-9, "{name}");
+            for (name, value) in [
+                ("r2", r2(&t, &p)),
+                ("mae", mae(&t, &p)),
+                ("rmse", rmse(&t, &p)),
+            ] {
+                assert!(
+                    (rounds[name][round] - value.unwrap()).abs() < 1e-9,
+                    "{name}"
+                );
             }
         }
     }
@@ -541,7 +549,11 @@ mod tests {
             };
             let mut rounds = resampled(&predictions, &scores, Truth::Classes(&truth), &bootstrap);
             let metrics = measure(&predictions, &scores, Truth::Classes(&truth));
-            let found = interval(metrics["accuracy"], rounds.remove("accuracy").unwrap(), 0.95);
+            let found = interval(
+                metrics["accuracy"],
+                rounds.remove("accuracy").unwrap(),
+                0.95,
+            );
             covered += u64::from(found.low <= p && p <= found.high);
         }
         let share = covered as f64 / sets as f64;

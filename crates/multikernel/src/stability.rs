@@ -230,7 +230,11 @@ impl Trials<'_> {
             let mkl = match copies {
                 true => Mkl {
                     sample_weight: Some(
-                        weights.iter().zip(&counts).map(|(w, c)| w * f64::from(*c)).collect(),
+                        weights
+                            .iter()
+                            .zip(&counts)
+                            .map(|(w, c)| w * f64::from(*c))
+                            .collect(),
                     ),
                     class_weight: ClassWeight::None,
                     start: start
@@ -250,7 +254,11 @@ impl Trials<'_> {
     fn strata(&self) -> Vec<Vec<usize>> {
         match self.targets {
             Targets::Classes { names, index } => (0..names.len())
-                .map(|c| (0..index.len()).filter(|&i| index[i] as usize == c).collect())
+                .map(|c| {
+                    (0..index.len())
+                        .filter(|&i| index[i] as usize == c)
+                        .collect()
+                })
                 .collect(),
             Targets::Real(_) | Targets::None => vec![(0..self.n()).collect()],
         }
@@ -268,9 +276,7 @@ impl Trials<'_> {
                     let own = index.iter().filter(|k| **k == c).count();
                     index.len() as f64 / (names.len() * own.max(1)) as f64
                 }
-                ClassWeight::Given(given) => {
-                    given.get(&names[c as usize]).copied().unwrap_or(1.0)
-                }
+                ClassWeight::Given(given) => given.get(&names[c as usize]).copied().unwrap_or(1.0),
             }
         };
         let classes: Vec<f64> = match self.targets {
@@ -386,12 +392,8 @@ impl Trials<'_> {
             }
             let which = self.others(k);
             let mkl = self.reduced(start.as_ref(), &rows, &which);
-            let fitted = mkl.fit_kernels(
-                self.set,
-                &which,
-                self.targets,
-                &Forward(self.observer),
-            )?;
+            let fitted =
+                mkl.fit_kernels(self.set, &which, self.targets, &Forward(self.observer))?;
             match worth(&fitted.model)? {
                 Some(value) if fitted.status != Status::Stopped => values.push(value),
                 _ => return Ok(None),
@@ -475,7 +477,9 @@ impl Trials<'_> {
         let m = self.set.kernels().len();
         let mut matrix = self.mkl.matrix.clone();
         if matrix.len() == m * m {
-            let cells = which.iter().flat_map(|&a| which.iter().map(move |&b| a * m + b));
+            let cells = which
+                .iter()
+                .flat_map(|&a| which.iter().map(move |&b| a * m + b));
             matrix = cells.map(|at| self.mkl.matrix[at]).collect();
         }
         Mkl {

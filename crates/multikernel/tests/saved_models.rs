@@ -27,7 +27,10 @@ fn points(width: usize) -> Vec<f32> {
 fn dense(rows: std::ops::Range<usize>) -> Views {
     let values = points(3);
     let values = values[3 * rows.start..3 * rows.end].to_vec();
-    view("x", ViewData::Dense(Dense::new(rows.len(), 3, values).unwrap()))
+    view(
+        "x",
+        ViewData::Dense(Dense::new(rows.len(), 3, values).unwrap()),
+    )
 }
 
 fn strings(rows: std::ops::Range<usize>) -> Views {
@@ -142,7 +145,11 @@ fn loaded_models_predict_what_they_did_for_every_solver_kernel_and_task() {
                 match (model.scores(&new), loaded.scores(&new)) {
                     (Ok(before), Ok(after)) => {
                         assert_eq!(before, after, "{what}");
-                        assert_eq!(model.predictions(&before), loaded.predictions(&after), "{what}");
+                        assert_eq!(
+                            model.predictions(&before),
+                            loaded.predictions(&after),
+                            "{what}"
+                        );
                         assert!(before.values.iter().all(|v| v.is_finite()), "{what}");
                         works += 1;
                     }
@@ -151,10 +158,17 @@ fn loaded_models_predict_what_they_did_for_every_solver_kernel_and_task() {
                 }
             }
         }
-        assert!(works >= KINDS.len(), "{}: {works} combinations work", info.name);
+        assert!(
+            works >= KINDS.len(),
+            "{}: {works} combinations work",
+            info.name
+        );
         compared += works;
     }
-    assert!(compared > 5 * refused, "{compared} compared, {refused} refused");
+    assert!(
+        compared > 5 * refused,
+        "{compared} compared, {refused} refused"
+    );
 }
 
 /// Name, kernels, samples, how it is trained, what it learns.
@@ -176,14 +190,34 @@ fn goldens() -> Vec<(&'static str, Kind, Mkl, Targets)> {
         mkl.stochastic.epochs = 3;
         all.push((name, kind(spec), mkl, targets));
     };
-    add("two-classes", "rbf:width=mean*0.5|mean", "two classes", "exact");
-    add("joint", "poly:normalize=spherical", "three classes", "exact");
-    add("one-vs-one", "rbf:normalize=center", "three classes, ovo", "exact");
+    add(
+        "two-classes",
+        "rbf:width=mean*0.5|mean",
+        "two classes",
+        "exact",
+    );
+    add(
+        "joint",
+        "poly:normalize=spherical",
+        "three classes",
+        "exact",
+    );
+    add(
+        "one-vs-one",
+        "rbf:normalize=center",
+        "three classes, ovo",
+        "exact",
+    );
     add("regression", "laplacian:width=median", "values", "exact");
     add("one-class-strings", "spectrum:k=2", "one class", "exact");
     add("given", "precomputed", "two classes", "exact");
     add("separate", "chi2", "three classes", "omcl");
-    add("product", "rbf:name=a;linear:name=b;product:of=a*b;sum:of=a*b", "two classes", "exact");
+    add(
+        "product",
+        "rbf:name=a;linear:name=b;product:of=a*b;sum:of=a*b",
+        "two classes",
+        "exact",
+    );
     all
 }
 
@@ -222,7 +256,11 @@ fn files_of_earlier_versions_predict_what_they_did() {
         for part in ["scores", "probabilities"] {
             let (found, expected) = (found[part].as_array(), expected[part].as_array());
             assert_eq!(found.map(Vec::len), expected.map(Vec::len), "{stem}");
-            for (f, e) in found.into_iter().flatten().zip(expected.into_iter().flatten()) {
+            for (f, e) in found
+                .into_iter()
+                .flatten()
+                .zip(expected.into_iter().flatten())
+            {
                 let (f, e) = (f.as_f64().unwrap(), e.as_f64().unwrap());
                 assert!((f - e).abs() <= 1e-6 * e.abs().max(1.0), "{stem}: {f} {e}");
             }

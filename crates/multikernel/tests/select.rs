@@ -33,9 +33,16 @@ fn samples(n: usize, classes: u32, seed: u64) -> (Views, Targets) {
             data: ViewData::Dense(Dense::new(n, 2, values.collect()).unwrap()),
         }
     };
-    let views = vec![view("noise", 0.0), view("good", 1.3), view("more noise", 0.0)];
+    let views = vec![
+        view("noise", 0.0),
+        view("good", 1.3),
+        view("more noise", 0.0),
+    ];
     let names = (0..classes).map(|c| format!("class {c}")).collect();
-    (Views::new(views).unwrap(), Targets::Classes { names, index })
+    (
+        Views::new(views).unwrap(),
+        Targets::Classes { names, index },
+    )
 }
 
 fn kernels(spec: &str, views: &Views) -> KernelSet {
@@ -52,7 +59,10 @@ fn recipe(views: &Views, targets: &Targets, spec: &str, norms: &[&str], costs: &
         options: Options::default(),
         mkl: Mkl::default(),
         grid: Grid {
-            norms: norms.iter().map(|n| (n.parse().unwrap(), Vec::new())).collect(),
+            norms: norms
+                .iter()
+                .map(|n| (n.parse().unwrap(), Vec::new()))
+                .collect(),
             costs: costs.to_vec(),
             metric: Metric::usual(targets),
             rule: Rule::Best,
@@ -82,7 +92,11 @@ fn sorted(fits: Vec<Fit>) -> Vec<Fit> {
 fn a_warm_start_ends_where_a_cold_one_does() {
     let (views, classes) = samples(90, 2, 1);
     let (_, three) = samples(90, 3, 1);
-    let values = Targets::Real((0..90).map(|i| f64::from(i % 7) + 0.1 * f64::from(i % 3)).collect());
+    let values = Targets::Real(
+        (0..90)
+            .map(|i| f64::from(i % 7) + 0.1 * f64::from(i % 3))
+            .collect(),
+    );
     let set = kernels("rbf:width=mean*0.5|mean", &views);
     let of = |loss: &str, multiclass| Mkl {
         loss: (!loss.is_empty()).then(|| loss.parse().unwrap()),
@@ -127,9 +141,16 @@ fn a_warm_start_ends_where_a_cold_one_does() {
                 let cold = cold.fit(&set, targets, &()).unwrap();
                 let warm = warm.fit(&set, targets, &()).unwrap();
                 let what = format!("{norm}, C {c}, {:?}", base.loss);
-                assert!(warm.relative_gap() <= 1e-3, "{what}: {}", warm.relative_gap());
+                assert!(
+                    warm.relative_gap() <= 1e-3,
+                    "{what}: {}",
+                    warm.relative_gap()
+                );
                 let (p, q) = (cold.certificate.primal, warm.certificate.primal);
-                assert!((p - q).abs() <= 2e-3 * p.abs().max(q.abs()), "{what}: {p} {q}");
+                assert!(
+                    (p - q).abs() <= 2e-3 * p.abs().max(q.abs()),
+                    "{what}: {p} {q}"
+                );
                 start = WarmStart::of(&warm).map(Arc::new);
             }
         }
@@ -153,7 +174,10 @@ fn folds_on_one_gram_are_trainings_of_their_own() {
                 ..Mkl::default()
             };
             let fitted = mkl.fit(&set, &targets.select(&training), &()).unwrap();
-            let scores = fitted.model.scores(&views.part(&out, &training).unwrap()).unwrap();
+            let scores = fitted
+                .model
+                .scores(&views.part(&out, &training).unwrap())
+                .unwrap();
             let predictions = fitted.model.predictions(&scores);
             let value = Metric::Accuracy.of(&predictions, &scores, &targets.select(&out));
             assert_eq!(value, Some(point.folds[fold]), "fold {fold}");
@@ -189,7 +213,13 @@ fn given_matrices_are_searched_like_the_kernels_they_hold() {
 #[test]
 fn searches_do_not_depend_on_the_threads() {
     let (views, targets) = samples(100, 3, 4);
-    let mut job = recipe(&views, &targets, "rbf:width=mean|mean*4", &["lp:1", "lp:2"], &[0.1, 2.0]);
+    let mut job = recipe(
+        &views,
+        &targets,
+        "rbf:width=mean|mean*4",
+        &["lp:1", "lp:2"],
+        &[0.1, 2.0],
+    );
     job.grid.rule = Rule::OneStandardError;
     let set = kernels("rbf:width=mean|mean*4", &views);
     let once = |threads| {
@@ -223,7 +253,13 @@ fn searches_do_not_depend_on_the_threads() {
 fn a_search_finds_what_is_good_and_nested_is_honest() {
     // C far too small gives the majority; the classes are told apart 8 times in 10 at best.
     let (views, targets) = samples(150, 2, 6);
-    let mut job = recipe(&views, &targets, "linear", &["lp:1", "lp:inf"], &[1e-6, 1.0]);
+    let mut job = recipe(
+        &views,
+        &targets,
+        "linear",
+        &["lp:1", "lp:inf"],
+        &[1e-6, 1.0],
+    );
     // Enough classes of unlike size that a tiny C is bad.
     let Targets::Classes { index, .. } = &mut job.targets else {
         panic!("classes")
@@ -236,7 +272,10 @@ fn a_search_finds_what_is_good_and_nested_is_honest() {
     assert!(chosen.mean > 0.7, "{chosen:?}");
     assert!(tuning.agreement > 0.2 && tuning.within_error >= 1);
     let nested = job.nested(3, &()).unwrap();
-    assert!((nested.value - chosen.mean).abs() < 0.12, "{nested:?} {chosen:?}");
+    assert!(
+        (nested.value - chosen.mean).abs() < 0.12,
+        "{nested:?} {chosen:?}"
+    );
     assert!(nested.low < nested.value && nested.value < nested.high);
 }
 
@@ -261,7 +300,11 @@ struct Impatient {
 
 impl Observer for Impatient {
     fn progress(&self, progress: &Progress<'_>) -> ControlFlow<()> {
-        if let Progress::Work { stage: "points of the grid", .. } = progress {
+        if let Progress::Work {
+            stage: "points of the grid",
+            ..
+        } = progress
+        {
             self.seen.fetch_add(1, Ordering::Relaxed);
         }
         match self.seen.load(Ordering::Relaxed) >= self.after {
@@ -276,7 +319,13 @@ fn a_stopped_search_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("search.jsonl");
     let (views, targets) = samples(60, 2, 8);
-    let job = recipe(&views, &targets, "rbf", &["lp:1", "lp:2"], &[0.1, 1.0, 10.0]);
+    let job = recipe(
+        &views,
+        &targets,
+        "rbf",
+        &["lp:1", "lp:2"],
+        &[0.1, 1.0, 10.0],
+    );
     let whole = job.search(&[], &|_| (), &()).unwrap().tuning.unwrap();
     let identity = Identity::of(&job);
     let checkpoint = Checkpoint::create(&file, &identity).unwrap();
@@ -284,11 +333,19 @@ fn a_stopped_search_goes_on_where_it_was() {
         after: 7,
         seen: AtomicUsize::new(0),
     };
-    let found = with_threads(1, || job.search(&[], &|fit| checkpoint.add(fit), &impatient)).unwrap();
+    let found = with_threads(1, || {
+        job.search(&[], &|fit| checkpoint.add(fit), &impatient)
+    })
+    .unwrap();
     checkpoint.finish().unwrap();
     assert!(found.stopped);
     drop(checkpoint);
-    assert!(Checkpoint::create(&file, &identity).unwrap_err().to_string().contains("is there already"));
+    assert!(
+        Checkpoint::create(&file, &identity)
+            .unwrap_err()
+            .to_string()
+            .contains("is there already")
+    );
     // A line that was cut off is forgotten.
     let mut text = std::fs::read_to_string(&file).unwrap();
     text.push_str("{\"bank\":\"\",\"nor");
@@ -323,19 +380,38 @@ fn foreign_checkpoints_are_refused() {
     let good = std::fs::read_to_string(&file).unwrap();
     let said = |text: &str| {
         std::fs::write(&file, text).unwrap();
-        Checkpoint::resume(&file, &identity).unwrap_err().to_string()
+        Checkpoint::resume(&file, &identity)
+            .unwrap_err()
+            .to_string()
     };
-    for foreign in ["", "\n", "hello\n", "{}\n", "\u{0}\u{0}", "[[[[\n", &good[..good.len() / 2]] {
-        assert!(said(foreign).contains("this is not a checkpoint of tune"), "{foreign:?}");
+    for foreign in [
+        "",
+        "\n",
+        "hello\n",
+        "{}\n",
+        "\u{0}\u{0}",
+        "[[[[\n",
+        &good[..good.len() / 2],
+    ] {
+        assert!(
+            said(foreign).contains("this is not a checkpoint of tune"),
+            "{foreign:?}"
+        );
     }
-    let wrong = format!("{good}{{\"bank\":\"\",\"norm\":\"lp:1\",\"C\":0.1,\"fold\":9,\"value\":0.5,\"converged\":true}}\n");
+    let wrong = format!(
+        "{good}{{\"bank\":\"\",\"norm\":\"lp:1\",\"C\":0.1,\"fold\":9,\"value\":0.5,\"converged\":true}}\n"
+    );
     assert!(said(&wrong).contains("line 2: this is no training of the search"));
     assert!(said(&good.replace("\"version\":1", "\"version\":7")).contains("has version 7"));
     assert!(said(&"x".repeat(3 << 20)).contains("this is not a checkpoint of tune"));
     std::fs::write(&file, &good).unwrap();
     let mut other = job.clone();
     other.folds = 4;
-    let differs = |other: &Recipe| Checkpoint::resume(&file, &Identity::of(other)).unwrap_err().to_string();
+    let differs = |other: &Recipe| {
+        Checkpoint::resume(&file, &Identity::of(other))
+            .unwrap_err()
+            .to_string()
+    };
     assert!(differs(&other).contains("another search: the number of folds is not the same"));
     let mut other = job.clone();
     other.targets = samples(60, 2, 8).1;
@@ -343,7 +419,10 @@ fn foreign_checkpoints_are_refused() {
         panic!("classes")
     };
     index.swap(0, 1);
-    assert!(differs(&other).contains("the labels is not the same") || differs(&other).contains("the labels"));
+    assert!(
+        differs(&other).contains("the labels is not the same")
+            || differs(&other).contains("the labels")
+    );
     other.targets = targets;
     other.views = samples(60, 2, 9).0;
     assert!(differs(&other).contains("the data"));
@@ -380,7 +459,9 @@ fn probabilities_mean_what_they_say_on_digits() {
         panic!("classes")
     };
     // 3 against 8 by their upper halves: hard enough that probabilities differ.
-    let two: Vec<usize> = (0..1797).filter(|&i| index[i] == 3 || index[i] == 8).collect();
+    let two: Vec<usize> = (0..1797)
+        .filter(|&i| index[i] == 3 || index[i] == 8)
+        .collect();
     let pair = Targets::Classes {
         names: vec!["3".into(), "8".into()],
         index: two.iter().map(|&i| u32::from(index[i] == 8)).collect(),
@@ -388,7 +469,11 @@ fn probabilities_mean_what_they_say_on_digits() {
     let upper = data.views.only(|v| v.name.starts_with("upper_left"));
     let cases = [
         (upper.select(&two).unwrap(), pair, 0.1),
-        (data.views.only(|v| v.name.starts_with("upper")), all.clone(), 1.0),
+        (
+            data.views.only(|v| v.name.starts_with("upper")),
+            all.clone(),
+            1.0,
+        ),
     ];
     for (views, targets, c) in cases {
         let n = views.len();
@@ -411,11 +496,20 @@ fn probabilities_mean_what_they_say_on_digits() {
             panic!("classes")
         };
         let truth: Vec<Option<u32>> = index.iter().map(|&c| Some(c)).collect();
-        let found = evaluate(&loaded, &scores, Truth::Classes(&truth), "", &Bootstrap::default());
+        let found = evaluate(
+            &loaded,
+            &scores,
+            Truth::Classes(&truth),
+            "",
+            &Bootstrap::default(),
+        );
         let error = found.metrics["calibration_error"].value;
         assert!(error < 0.06, "{} classes: {error}", names.len());
         let p = loaded.probabilities(&scores).unwrap();
-        assert!(p.chunks(names.len()).all(|row| (row.iter().sum::<f64>() - 1.0).abs() < 1e-9));
+        assert!(
+            p.chunks(names.len())
+                .all(|row| (row.iter().sum::<f64>() - 1.0).abs() < 1e-9)
+        );
         // Better than the shares of the classes, which have the log loss ln(classes).
         assert!(found.metrics["log_loss"].value < 0.6 * (names.len() as f64).ln());
     }
@@ -436,8 +530,14 @@ fn probabilities_that_do_not_fit_are_refused() {
     assert!(model.set_calibration(Some(wrong)).is_err());
     let scores = model.scores(&views).unwrap();
     assert_eq!(model.probabilities(&scores), None);
-    let error = mkl.calibrate(&set, &Targets::Real(vec![0.0; 40]), 0, &()).unwrap_err();
-    assert!(error.to_string().starts_with("probabilities: there are no classes"));
+    let error = mkl
+        .calibrate(&set, &Targets::Real(vec![0.0; 40]), 0, &())
+        .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("probabilities: there are no classes")
+    );
 }
 
 fn looked_at(mkl: &Mkl, classes: u32, rounds: usize) -> (KernelSet, Stability) {
@@ -469,7 +569,12 @@ fn the_informative_kernel_is_told_from_noise() {
         assert_eq!(found.rounds, 19, "{what}");
         let share: f64 = found.shares.iter().map(|s| s.value).sum();
         assert!((share - 1.0).abs() < 1e-9, "{what}");
-        assert!(found.shares.iter().all(|s| s.low <= s.value && s.value <= s.high));
+        assert!(
+            found
+                .shares
+                .iter()
+                .all(|s| s.low <= s.value && s.value <= s.high)
+        );
         assert!(found.shares[1].low > found.shares[0].value, "{what}");
         let shuffled = found.shuffled.unwrap();
         assert_eq!(shuffled.p_value[1], 1.0 / 20.0, "{what}");
@@ -521,7 +626,10 @@ fn samples_held_out_tell_what_a_kernel_is_worth() {
     let without = found.unwrap().unwrap().without.unwrap();
     let scores = fitted.model.scores(&views).unwrap();
     let predictions = fitted.model.predictions(&scores);
-    assert_eq!(Some(without.all), Metric::Accuracy.of(&predictions, &scores, &targets));
+    assert_eq!(
+        Some(without.all),
+        Metric::Accuracy.of(&predictions, &scores, &targets)
+    );
     assert!(without.change[1].unwrap() < -0.15, "{without:?}");
 }
 
@@ -539,12 +647,23 @@ fn what_a_model_is_worth_has_its_parts() {
     let known = Known::new(&fitted.model, Some(&labels), &mut notes).unwrap();
     assert!(notes[0].starts_with("1 of 80 labels are classes that the model does not know"));
     let scores = fitted.model.scores(&views).unwrap();
-    let found = evaluate(&fitted.model, &scores, known.truth(), "80 samples", &Bootstrap::default());
+    let found = evaluate(
+        &fitted.model,
+        &scores,
+        known.truth(),
+        "80 samples",
+        &Bootstrap::default(),
+    );
     let counts = found.confusion.unwrap();
     assert_eq!(counts.iter().flatten().sum::<u64>(), 79);
     let right: u64 = (0..3).map(|c| counts[c][c]).sum();
     let accuracy = found.metrics["accuracy"];
     assert!((accuracy.value - right as f64 / 80.0).abs() < 1e-12);
     assert!(accuracy.low < accuracy.value && accuracy.value < accuracy.high);
-    assert!(Known::new(&fitted.model, None, &mut notes).unwrap_err().to_string().starts_with("labels: there are none"));
+    assert!(
+        Known::new(&fitted.model, None, &mut notes)
+            .unwrap_err()
+            .to_string()
+            .starts_with("labels: there are none")
+    );
 }

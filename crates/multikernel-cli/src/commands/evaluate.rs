@@ -6,10 +6,10 @@ use crate::output::{number, table};
 use crate::session::{Cost, Session};
 use anyhow::Result;
 use clap::Args;
+use multikernel::Model;
 use multikernel::data::{Dataset, Purpose, Task, load};
 use multikernel::evaluate::{Bootstrap, Known, evaluate};
 use multikernel::record::Evaluation;
-use multikernel::Model;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -196,7 +196,11 @@ impl Outcome {
                 .iter()
                 .map(|bin| {
                     let (p, seen) = (bin.probability, bin.observed);
-                    vec![format!("{p:.3}"), format!("{seen:.3}"), bin.count.to_string()]
+                    vec![
+                        format!("{p:.3}"),
+                        format!("{seen:.3}"),
+                        bin.count.to_string(),
+                    ]
                 })
                 .collect();
             out.push_str(&format!(

@@ -70,11 +70,22 @@ struct BankArgs {
 #[command(next_help_heading = "Search")]
 struct SearchArgs {
     /// Prices of the loss to try
-    #[arg(long = "C", value_name = "LIST", value_delimiter = ',', default_value = "0.01,0.1,1,10,100", allow_negative_numbers = true)]
+    #[arg(
+        long = "C",
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "0.01,0.1,1,10,100",
+        allow_negative_numbers = true
+    )]
     costs: Vec<String>,
 
     /// Norms to try
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "lp:1,lp:4/3,lp:2,lp:inf")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "lp:1,lp:4/3,lp:2,lp:inf"
+    )]
     norm: Vec<String>,
 
     /// Folds of the cross-validation; every class is in each of them
@@ -144,7 +155,11 @@ fn tune(session: &Session, arguments: &Arguments) -> Result<Ending> {
     }
     let groups = match &search.fold_groups {
         None => None,
-        Some(file) => Some(numbered(&load_labels(file, Some(memory), &session.watcher)?)),
+        Some(file) => Some(numbered(&load_labels(
+            file,
+            Some(memory),
+            &session.watcher,
+        )?)),
     };
 
     let dataset = session.read(&arguments.data)?;
@@ -156,13 +171,9 @@ fn tune(session: &Session, arguments: &Arguments) -> Result<Ending> {
     grid.metric.check(&targets)?;
     let validation = match options.validation.is_empty() {
         true => None,
-        false => Some(options.validation(
-            session,
-            &arguments.data,
-            &views,
-            &targets,
-            &mut notes,
-        )?),
+        false => {
+            Some(options.validation(session, &arguments.data, &views, &targets, &mut notes)?)
+        }
     };
     let kernels = arguments.banks.each();
     let mut banks = Vec::with_capacity(kernels.len());
@@ -175,7 +186,11 @@ fn tune(session: &Session, arguments: &Arguments) -> Result<Ending> {
         Some(share) => Some(Split::holdout(share, &targets, views.len(), session.seed)?),
         None => None,
     };
-    check_count("sample-weight", mkl.sample_weight.as_ref().map(Vec::len), views.len())?;
+    check_count(
+        "sample-weight",
+        mkl.sample_weight.as_ref().map(Vec::len),
+        views.len(),
+    )?;
     let mut recipe = Recipe {
         views: views.clone(),
         targets: targets.clone(),
@@ -201,7 +216,9 @@ fn tune(session: &Session, arguments: &Arguments) -> Result<Ending> {
     if let (Some(outer), false) = (search.nested, session.watcher.stopped()) {
         match recipe.nested(outer, &session.watcher) {
             Ok(interval) => tuning.nested = Some(interval),
-            Err(Error::Stopped) => notes.push("stopped before the nested cross-validation was done".into()),
+            Err(Error::Stopped) => {
+                notes.push("stopped before the nested cross-validation was done".into())
+            }
             Err(error) => return Err(error.into()),
         }
         session.watcher.clear();
@@ -360,7 +377,11 @@ fn text(tuning: &Tuning) -> String {
     let mut out = format!("\n{} over {} folds:\n", tuning.metric, tuning.folds);
     for (bank, name) in tuning.banks.iter().enumerate() {
         let costs: Vec<String> = tuning.costs.iter().map(|c| format!("C {c}")).collect();
-        let mut header = vec![if name.is_empty() { "norm" } else { name.as_str() }];
+        let mut header = vec![if name.is_empty() {
+            "norm"
+        } else {
+            name.as_str()
+        }];
         header.extend(costs.iter().map(String::as_str));
         let rows: Vec<Vec<String>> = tuning
             .norms

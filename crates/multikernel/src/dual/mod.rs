@@ -153,7 +153,11 @@ pub fn solve(
     let begin = Instant::now();
     let n = gram.n_rows();
     let warm = start.is_some();
-    let mut first_gap = if warm { WARM_GAP.max(limits.tolerance) } else { FIRST_GAP };
+    let mut first_gap = if warm {
+        WARM_GAP.max(limits.tolerance)
+    } else {
+        FIRST_GAP
+    };
     let Start {
         coefficients,
         mut weights,

@@ -14,6 +14,8 @@ use rayon::prelude::*;
 const TILE: usize = 512;
 /// Rows per task in products.
 const ROWS: usize = 32;
+/// Sums of rows that are held at once.
+const SUMS_AT_ONCE: usize = 16;
 
 /// A family's share of the combination.
 #[derive(Debug)]
@@ -180,7 +182,11 @@ impl<'g> Combined<'g> {
     fn product_by(&self, rows: &[usize], a: Coefficients<'_>, look: Look) -> Vec<f64> {
         assert_eq!(a.len(), self.gram.n_cols());
         let support = a.support();
-        // Gathering a value costs about as much as looking it up.
+        // Gathering a value costs about as much as looking it up: of a symmetric matrix whole rows are read instead.
+        let whole = self.gram.symmetric && matches!(self.gram.cols, super::Index::All(_));
+        if whole && a.outputs() == 1 && rows.len() == a.len() && support.len() < a.len() {
+            return self.on(self.gram).sum_of_rows(&support, a, look);
+        }
         let few = support.len() < a.len() / 2;
         if few {
             let values: Vec<f64> = support.iter().flat_map(|&j| a.row(j)).copied().collect();
@@ -279,6 +285,29 @@ impl View<'_> {
                     }
                 });
             });
+        out
+    }
+
+    /// Σ_j a_j K_j over the rows j of the support: K a where K is symmetric.
+    fn sum_of_rows(&self, support: &[usize], a: Coefficients<'_>, look: Look) -> Vec<f64> {
+        let n = self.gram.n_cols();
+        let mut out = vec![0.0; n];
+        // Sums of so many rows each are added up in order: the same for any number of threads, and in bounded memory.
+        for some in support.chunks(ROWS * SUMS_AT_ONCE) {
+            let parts: Vec<Vec<f64>> = some
+                .par_chunks(ROWS)
+                .map(|rows| {
+                    let mut sum = vec![0.0; n];
+                    self.for_sums(rows, look, |r, values| {
+                        add_multiple(a.values[rows[r]], values, &mut sum);
+                    });
+                    sum
+                })
+                .collect();
+            for part in parts {
+                add_multiple(1.0, &part, &mut out);
+            }
+        }
         out
     }
 
@@ -422,6 +451,13 @@ fn add_values(part: &Part<'_>, t: &[f32], look: Look, sums: &mut [f64]) {
 fn scaled(t: &[f32], factor: f64, sums: &mut [f64]) {
     for (sum, t) in sums.iter_mut().zip(t) {
         *sum += factor * f64::from(*t);
+    }
+}
+
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
+fn add_multiple(a: f64, values: &[f64], sums: &mut [f64]) {
+    for (sum, v) in sums.iter_mut().zip(values) {
+        *sum += a * v;
     }
 }
 

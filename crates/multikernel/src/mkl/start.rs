@@ -53,42 +53,35 @@ impl WarmStart {
         })
     }
 
-    /// What training will give for this norm and C, seen from three results around it: `same_c` for the norm before at this C, `before`
-    /// for this norm at the C before, `corner` for both before. What the norm changed at the C before, it will change here. None where
-    /// they do not belong to the same problem.
-    pub(crate) fn predicted(same_c: &Self, before: &Self, corner: &Self) -> Option<WarmStart> {
-        let alike = |other: &Self| {
-            let sizes = |s: &Self| (s.samples, s.outputs, s.weights.len());
-            let kernels = |s: &Self| s.weights.iter().map(Vec::len).collect::<Vec<_>>();
-            sizes(other) == sizes(same_c) && kernels(other) == kernels(same_c)
-        };
-        if !alike(before) || !alike(corner) {
-            return None;
+    /// β of all kernels, problem after problem.
+    pub(crate) fn weights(&self) -> &[Vec<f64>] {
+        &self.weights
+    }
+
+    /// The same with other weights, which belong to this norm.
+    pub(crate) fn with_weights(self, norm: &NormSpec, weights: Vec<Vec<f64>>) -> WarmStart {
+        WarmStart {
+            norm: norm.clone(),
+            weights,
+            ..self
         }
-        let mut values = same_c.coefficients();
-        let (new, old) = (before.coefficients(), corner.coefficients());
-        for (value, (new, old)) in values.iter_mut().zip(new.iter().zip(&old)) {
-            *value += new - old;
+    }
+
+    /// This result, of the C before, with the weights that training will give for the next C as seen from two results of the norm before:
+    /// `corner` at this C, `same_c` at the next. What the norm changed here, it will change there.
+    pub(crate) fn foretelling(self, same_c: &Self, corner: &Self) -> WarmStart {
+        let pairs = same_c
+            .weights
+            .iter()
+            .flatten()
+            .zip(corner.weights.iter().flatten());
+        let mut weights = self.weights.clone();
+        for (weight, (next, here)) in weights.iter_mut().flatten().zip(pairs) {
+            if *next > 0.0 && *here > 0.0 {
+                *weight *= next / here;
+            }
         }
-        let weights = same_c.weights.iter().zip(&before.weights).zip(&corner.weights);
-        let weights = weights.map(|((same, new), old)| {
-            let parts = same.iter().zip(new.iter().zip(old));
-            parts
-                .map(|(same, (new, old))| match *old > 0.0 && *same > 0.0 {
-                    true => same * new / old,
-                    false => *new,
-                })
-                .collect()
-        });
-        Some(WarmStart {
-            c: same_c.c,
-            norm: before.norm.clone(),
-            samples: same_c.samples,
-            outputs: same_c.outputs,
-            rows: (0..same_c.samples).collect(),
-            values,
-            weights: weights.collect(),
-        })
+        WarmStart { weights, ..self }
     }
 
     /// The same for some of the samples and some of `n_kernels` kernels; a constant kernel, which stands behind them, stays.

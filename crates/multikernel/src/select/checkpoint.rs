@@ -118,7 +118,10 @@ impl Identity {
             ("the metric", self.metric != other.metric),
             ("the data", self.data != other.data),
             ("the labels", self.targets != other.targets),
-            ("the groups of the folds", self.fold_groups != other.fold_groups),
+            (
+                "the groups of the folds",
+                self.fold_groups != other.fold_groups,
+            ),
             ("the kernels", self.kernels != other.kernels),
             ("the way of training", self.training != other.training),
         ];
@@ -267,7 +270,10 @@ fn read(mut input: impl BufRead, identity: &Identity) -> Result<(Vec<Fit>, u64)>
             if title.version != VERSION {
                 return Err(Error::input(
                     "",
-                    format!("the checkpoint has version {}, this program reads {VERSION}", title.version),
+                    format!(
+                        "the checkpoint has version {}, this program reads {VERSION}",
+                        title.version
+                    ),
                     "give another name and search anew",
                 ));
             }
@@ -281,9 +287,8 @@ fn read(mut input: impl BufRead, identity: &Identity) -> Result<(Vec<Fit>, u64)>
             continue;
         }
         let fit: Option<Fit> = serde_json::from_str(&line).ok();
-        let good = fit.filter(|fit| {
-            fit.fold < identity.folds && fit.value.is_finite() && fit.cost > 0.0
-        });
+        let good =
+            fit.filter(|fit| fit.fold < identity.folds && fit.value.is_finite() && fit.cost > 0.0);
         match good {
             Some(fit) => fits.push(fit),
             None => {

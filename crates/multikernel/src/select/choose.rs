@@ -249,7 +249,11 @@ mod tests {
         assert_eq!(choose(&points, &costs, Rule::OneStandardError), Some(1));
         assert_eq!(choose(&[], &costs, Rule::Best), None);
         // Equal means: the smaller C.
-        let equal = [point(0, &[0.9, 0.9]), point(2, &[0.9, 0.9]), point(1, &[0.9, 0.9])];
+        let equal = [
+            point(0, &[0.9, 0.9]),
+            point(2, &[0.9, 0.9]),
+            point(1, &[0.9, 0.9]),
+        ];
         assert_eq!(choose(&equal, &costs, Rule::Best), Some(1));
     }
 
@@ -267,7 +271,13 @@ mod tests {
     fn metrics_are_known_by_name_and_larger_is_better() {
         assert_eq!("mae".parse::<Metric>().unwrap(), Metric::Mae);
         assert_eq!("-mae".parse::<Metric>().unwrap(), Metric::Mae);
-        assert!("loss".parse::<Metric>().unwrap_err().to_string().starts_with("metric: 'loss' is not known"));
+        assert!(
+            "loss"
+                .parse::<Metric>()
+                .unwrap_err()
+                .to_string()
+                .starts_with("metric: 'loss' is not known")
+        );
         let scores = Scores {
             names: vec!["score".into()],
             values: vec![1.0, 2.0],
@@ -277,6 +287,12 @@ mod tests {
         assert_eq!(Metric::Mae.of(&predictions, &scores, &targets), Some(-0.5));
         assert!(Metric::Accuracy.check(&targets).is_err());
         assert!(Metric::R2.check(&targets).is_ok());
-        assert!(Metric::Accuracy.check(&Targets::None).unwrap_err().to_string().starts_with("task: one-class has no labels"));
+        assert!(
+            Metric::Accuracy
+                .check(&Targets::None)
+                .unwrap_err()
+                .to_string()
+                .starts_with("task: one-class has no labels")
+        );
     }
 }

@@ -95,8 +95,12 @@ impl Folds {
             Some(class) => Err(Error::input(
                 format!("class '{}'", names[class]),
                 match grouped {
-                    true => "all its samples are in one fold, so it cannot be learned when that is held out",
-                    false => "it has one sample only, so it cannot be learned when that is held out",
+                    true => {
+                        "all its samples are in one fold, so it cannot be learned when that is held out"
+                    }
+                    false => {
+                        "it has one sample only, so it cannot be learned when that is held out"
+                    }
                 },
                 match grouped {
                     true => "give it samples of more groups, or leave the class out",
@@ -249,8 +253,17 @@ mod tests {
         assert!(said(1, vec![0, 1, 0, 1], None).starts_with("folds: there are 1; give at least 2"));
         assert!(said(5, vec![0, 1, 0, 1], None).starts_with("folds: there are 5 for 4 samples"));
         assert!(said(2, vec![0, 0, 0, 1], None).starts_with("class 'c1': it has one sample only"));
-        assert!(said(2, vec![0, 0, 1, 1], Some(&[1, 1, 1, 1])).starts_with("fold-groups: there are 1 groups for 2 folds"));
-        assert!(said(2, vec![0, 0, 1, 1], Some(&[0, 1, 2, 2])).starts_with("class 'c1': all its samples are in one fold"));
-        assert!(said(2, vec![0, 0, 1, 1], Some(&[0, 1])).starts_with("fold-groups: there are 2 groups for 4 samples"));
+        assert!(
+            said(2, vec![0, 0, 1, 1], Some(&[1, 1, 1, 1]))
+                .starts_with("fold-groups: there are 1 groups for 2 folds")
+        );
+        assert!(
+            said(2, vec![0, 0, 1, 1], Some(&[0, 1, 2, 2]))
+                .starts_with("class 'c1': all its samples are in one fold")
+        );
+        assert!(
+            said(2, vec![0, 0, 1, 1], Some(&[0, 1]))
+                .starts_with("fold-groups: there are 2 groups for 4 samples")
+        );
     }
 }

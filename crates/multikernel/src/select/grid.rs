@@ -1,12 +1,13 @@
 //! A grid over norms and C on the kernels of one bank.
 //!
 //! Every fold is one path: norm after norm, from the unweighted sum towards sparse weights, and for each of them C ascends. A
-//! training starts from what its neighbours foretell: the result of the last C, changed as the last norm's result changes there.
-//! Folds do not depend on each other, so results do not depend on the number of threads.
+//! training starts from the coefficients for the last C (of the last norm, for the first C), and from the weights that the last norm
+//! foretells, or the first fold, which all others follow. These do not depend on each other, so results do not depend on the
+//! number of threads.
 
+use super::Folds;
 use super::choose::{Metric, Rule, agreement, choose, mean_and_error};
 use super::part::{Forward, Part, Parts};
-use super::Folds;
 use crate::data::Targets;
 use crate::dual::Status;
 use crate::error::{Error, Result};
@@ -66,6 +67,9 @@ pub struct Tried {
     pub stopped: bool,
 }
 
+/// Weights found along a path, problem by problem: for every norm and C.
+type Pilot = Vec<Vec<Option<Vec<Vec<f64>>>>>;
+
 /// A search and what it needs.
 pub(super) struct Search<'a> {
     pub(super) mkl: &'a Mkl,
@@ -100,7 +104,11 @@ impl Grid {
         }
         for (k, c) in self.costs.iter().enumerate() {
             if self.costs[..k].contains(c) {
-                return Err(Error::input("C", format!("{c} is there twice"), "give it once"));
+                return Err(Error::input(
+                    "C",
+                    format!("{c} is there twice"),
+                    "give it once",
+                ));
             }
         }
         for (k, (norm, _)) in self.norms.iter().enumerate() {
@@ -119,7 +127,13 @@ impl Grid {
     /// weights; norms that are no block norms behind.
     fn along_norms(&self) -> impl Iterator<Item = &(NormSpec, Vec<f64>)> {
         let exponent = |norm: &NormSpec| {
-            let of = |p: f64| if p.is_finite() { 2.0 * p / (p + 1.0) } else { 2.0 };
+            let of = |p: f64| {
+                if p.is_finite() {
+                    2.0 * p / (p + 1.0)
+                } else {
+                    2.0
+                }
+            };
             match norm {
                 NormSpec::Lp(p) => of(p.value()),
                 NormSpec::Block(r) => r.value(),
@@ -145,9 +159,8 @@ impl Grid {
                 let spec = spec.to_string();
                 for (cost, c) in self.costs.iter().enumerate() {
                     let own = |f: usize| {
-                        fits.iter().find(|fit| {
-                            fit.fold == f && fit.is_of(name, &spec, *c)
-                        })
+                        fits.iter()
+                            .find(|fit| fit.fold == f && fit.is_of(name, &spec, *c))
                     };
                     let Some(found) = (0..folds).map(own).collect::<Option<Vec<&Fit>>>() else {
                         continue;
@@ -173,7 +186,11 @@ impl Grid {
             metric: self.metric.to_string(),
             folds,
             rule: self.rule.to_string(),
-            norms: self.norms.iter().map(|(norm, _)| norm.to_string()).collect(),
+            norms: self
+                .norms
+                .iter()
+                .map(|(norm, _)| norm.to_string())
+                .collect(),
             costs: self.costs.clone(),
             banks: banks.to_vec(),
             within_error: points.iter().filter(|p| p.mean >= enough).count(),
@@ -190,27 +207,44 @@ impl Search<'_> {
     /// Tries all norms and C on the kernels of a bank.
     pub(super) fn bank(&self, name: &str, set: &KernelSet) -> Result<Tried> {
         let parts = Parts::new(set, self.folds)?;
-        let found = parts.each(|fold, part| self.path(name, set, part, fold))?;
+        let (first, pilot) = self.path(name, set, &parts.list[0], 0, None)?;
+        let mut found = vec![first];
+        if !found[0].stopped {
+            let others = parts.each_but_first(|fold, part| {
+                Ok(self.path(name, set, part, fold, Some(&pilot))?.0)
+            })?;
+            found.extend(others);
+        }
         Ok(Tried {
             stopped: found.iter().any(|path| path.stopped),
             fits: found.into_iter().flat_map(|path| path.fits).collect(),
         })
     }
 
-    /// All norms and C on one fold.
-    fn path(&self, bank: &str, set: &KernelSet, part: &Part, fold: usize) -> Result<Tried> {
+    /// All norms and C on one fold, and the weights found; `pilot` has those of another fold.
+    fn path(
+        &self,
+        bank: &str,
+        set: &KernelSet,
+        part: &Part,
+        fold: usize,
+        pilot: Option<&Pilot>,
+    ) -> Result<(Tried, Pilot)> {
         let mut costs = self.grid.costs.clone();
         costs.sort_by(f64::total_cmp);
         let truth = self.targets.select(&part.out);
         let mut tried = Tried::default();
         // The last norm's results, one for each C.
         let mut last: Vec<Option<WarmStart>> = vec![None; costs.len()];
-        for (norm, matrix) in self.grid.along_norms() {
+        let mut found: Pilot = Vec::new();
+        for (row, (norm, matrix)) in self.grid.along_norms().enumerate() {
+            found.push(vec![None; costs.len()]);
             let name = norm.to_string();
             let mut now: Vec<Option<WarmStart>> = vec![None; costs.len()];
             for (k, &cost) in costs.iter().enumerate() {
                 let known = self.known.iter();
-                let mut known = known.filter(|fit| fit.fold == fold && fit.is_of(bank, &name, cost));
+                let mut known =
+                    known.filter(|fit| fit.fold == fold && fit.is_of(bank, &name, cost));
                 if let Some(fit) = known.next() {
                     tried.fits.push(fit.clone());
                     self.step();
@@ -220,15 +254,21 @@ impl Search<'_> {
                     norm: norm.clone(),
                     matrix: matrix.clone(),
                     c: cost,
-                    start: foretold(&last, &now, k).map(Arc::new),
+                    start: foretold(&last, &now, k)
+                        .map(|start| match pilot {
+                            Some(pilot) => led(start, norm, pilot, &found, row, k),
+                            None => start,
+                        })
+                        .map(Arc::new),
                     ..self.mkl.clone()
                 };
                 let fitted = part.fit(&mkl, self.targets, &Forward(self.observer))?;
                 if fitted.status == Status::Stopped {
                     tried.stopped = true;
-                    return Ok(tried);
+                    return Ok((tried, found));
                 }
                 now[k] = WarmStart::of(&fitted);
+                found[row][k] = now[k].as_ref().map(|start| start.weights().to_vec());
                 let scores = part.scores(set, &fitted.model);
                 let predictions = fitted.model.predictions(&scores);
                 let metric = self.grid.metric;
@@ -251,12 +291,12 @@ impl Search<'_> {
                 tried.fits.push(fit);
                 if self.step() {
                     tried.stopped = true;
-                    return Ok(tried);
+                    return Ok((tried, found));
                 }
             }
             last = now;
         }
-        Ok(tried)
+        Ok((tried, found))
     }
 
     /// Counts one training; true: stop.
@@ -271,17 +311,41 @@ impl Search<'_> {
 }
 
 /// Where the k-th C of a norm starts, from what is known of the last norm and of this one so far.
-fn foretold(
-    last: &[Option<WarmStart>],
-    now: &[Option<WarmStart>],
-    k: usize,
-) -> Option<WarmStart> {
+fn foretold(last: &[Option<WarmStart>], now: &[Option<WarmStart>], k: usize) -> Option<WarmStart> {
     let before = |list: &[Option<WarmStart>]| k.checked_sub(1).and_then(|k| list[k].clone());
     match (&last[k], before(now), before(last)) {
-        (Some(same), Some(before), Some(corner)) => {
-            WarmStart::predicted(same, &before, &corner).or(Some(before))
-        }
+        (Some(same), Some(before), Some(corner)) => Some(before.foretelling(same, &corner)),
         (_, Some(before), _) => Some(before),
         (same, None, _) => same.clone(),
     }
+}
+
+/// The start with the weights of the pilot at this point (the `row`-th norm, the k-th C), corrected by how this fold's own weights, in
+/// `found`, differed from the pilot's at the point before.
+fn led(
+    start: WarmStart,
+    norm: &NormSpec,
+    pilot: &Pilot,
+    found: &Pilot,
+    row: usize,
+    k: usize,
+) -> WarmStart {
+    let at = |of: &Pilot| of.get(row).and_then(|row| row[k].clone());
+    let before = |of: &Pilot| match (k.checked_sub(1), row.checked_sub(1)) {
+        (Some(k), _) => of.get(row).and_then(|row| row[k].clone()),
+        (None, Some(row)) => of.get(row).and_then(|row| row[k].clone()),
+        (None, None) => None,
+    };
+    let (Some(mut weights), own, its) = (at(pilot), before(found), before(pilot)) else {
+        return start;
+    };
+    if let (Some(own), Some(its)) = (own, its) {
+        let all = own.iter().flatten().zip(its.iter().flatten());
+        for (weight, (own, its)) in weights.iter_mut().flatten().zip(all) {
+            if *own > 0.0 && *its > 0.0 {
+                *weight *= own / its;
+            }
+        }
+    }
+    start.with_weights(norm, weights)
 }

@@ -1,18 +1,18 @@
 //! From samples to a choice: a search over banks of kernels, norms and C, and an honest estimate of what it reaches.
 
-use super::grid::{Fit, Grid, Search, Tried};
 use super::Folds;
+use super::grid::{Fit, Grid, Search, Tried};
+use super::part::Forward;
 use crate::data::{ScaleOption, Scaling, Targets, Views};
+use crate::dual::Status;
 use crate::error::{Error, Result};
 use crate::evaluate::{Bootstrap, interval, resampled};
 use crate::gram::{KernelSet, Options};
 use crate::kernel::KernelSpec;
 use crate::metrics::Truth;
 use crate::mkl::Mkl;
-use crate::dual::Status;
 use crate::observe::{Observer, Progress};
 use crate::record::{Interval, Tuning};
-use super::part::Forward;
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
@@ -56,14 +56,24 @@ impl Recipe {
         self.grid.metric.check(&self.targets)?;
         self.grid.check()?;
         if self.banks.is_empty() {
-            return Err(Error::input("kernels", "there are none", "give at least one"));
+            return Err(Error::input(
+                "kernels",
+                "there are none",
+                "give at least one",
+            ));
         }
         self.split().map(|_| ())
     }
 
     fn split(&self) -> Result<Folds> {
         let groups = self.groups.as_deref();
-        Folds::new(self.folds, &self.targets, self.views.len(), groups, self.seed)
+        Folds::new(
+            self.folds,
+            &self.targets,
+            self.views.len(),
+            groups,
+            self.seed,
+        )
     }
 
     /// Tries all banks, norms and C by cross-validation. Trainings that are `known` are not done again; `told` hears of every

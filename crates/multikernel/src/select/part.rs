@@ -73,10 +73,7 @@ impl Part {
             .iter()
             .filter_map(|kernel| set.kernels().iter().position(|k| k.name == kernel.name))
             .collect();
-        let gram = set
-            .gram()
-            .block(&self.out, &columns)
-            .select_kernels(&kept);
+        let gram = set.gram().block(&self.out, &columns).select_kernels(&kept);
         model.scores_of(model.values_by(&gram))
     }
 }
@@ -114,6 +111,18 @@ impl Parts {
             list: (0..folds.count()).map(part).collect::<Result<_>>()?,
             at_once,
         })
+    }
+
+    /// Calls `work` for every fold but the first, at once where memory allows; results are in the order of the folds.
+    pub(crate) fn each_but_first<T: Send>(
+        &self,
+        work: impl Fn(usize, &Part) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let others: Vec<usize> = (1..self.list.len()).collect();
+        match self.at_once {
+            false => others.iter().map(|&f| work(f, &self.list[f])).collect(),
+            true => others.par_iter().map(|&f| work(f, &self.list[f])).collect(),
+        }
     }
 
     /// Calls `work` for every fold, at once where memory allows; results are in the order of the folds.
