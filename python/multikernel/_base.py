@@ -394,8 +394,8 @@ class BaseMKL(KernelEstimator):
         path : str or Path
             The file, usually ``*.html``. It needs nothing from elsewhere, and may be sent around.
         X, y
-            Samples that were not trained on and their targets, to say what the model is worth, with intervals. None: the page says
-            what is known without them.
+            Samples that were not trained on and their targets, to say what the model is worth, with intervals. None: the page
+            says what is known without them.
 
         Examples
         --------

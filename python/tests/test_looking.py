@@ -1,5 +1,7 @@
 """Pictures and the notebook's view."""
 
+import subprocess
+
 import matplotlib
 import numpy as np
 import pytest
@@ -58,3 +60,57 @@ def test_notebooks_show_weights(fitted):
         assert "x/rbf(mean)" in html and "relative duality gap" in html and "sk-" in html
     with sklearn.config_context(display="text"):
         assert "text/html" not in fitted._repr_mimebundle_()
+
+
+def test_a_report_says_what_was_learned(fitted, cancer, tmp_path):
+    X, y = cancer
+    fitted.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text().replace("<wbr>", "")
+    assert page.startswith("<!DOCTYPE html>") and "0 and 1 told apart" in page
+    assert "Relative gap, round by round" in page and fitted.kernel_names_[0] in page
+    assert "<span>MKLClassifier().fit(X,</span> <span>y)</span>" in page, "how to get it again"
+    assert "Confusions" not in page, "nothing was measured"
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_report_measures_on_samples(tmp_path, cancer):
+    X, y = cancer
+    words = np.where(y, "benign", "malignant")
+    model = mk.MKLClassifier().fit(X[:400], words[:400])
+    model.report(tmp_path / "report.html", X[400:], words[400:])
+    page = (tmp_path / "report.html").read_text()
+    right = round(100 * model.score(X[400:], words[400:]), 1)
+    assert f"benign and malignant told apart, <em>{right}\u00a0%</em> right on samples never seen" in page
+    assert "169 samples" in page and "Confusions" in page and "with 95\u00a0% confidence" in page
+    # A class that the model does not know is wrong, and a number of targets that does not fit is said.
+    model.report(tmp_path / "report.html", X[400:], np.full(169, "neither"))
+    assert "<em>0\u00a0%</em> right" in (tmp_path / "report.html").read_text()
+    with pytest.raises(ValueError, match="169"):
+        model.report(tmp_path / "report.html", X[400:], words[:7])
+    with pytest.raises(ValueError, match="requires y"):
+        model.report(tmp_path / "report.html", X[400:])
+
+
+def test_reports_of_other_estimators(tmp_path, cancer):
+    X, y = cancer
+    rows = X[:150]
+    file = tmp_path / "report.html"
+    mk.MKLRegressor().fit(rows, X[:150, 0]).report(file, X[150:300], X[150:300, 0])
+    assert "A value predicted with R²" in file.read_text() and "Prediction against truth" in file.read_text()
+    mk.MKLOneClass().fit(rows).report(file, X[150:300])
+    assert "look usual on samples never seen" in file.read_text()
+    mk.MKLClassifier(kernels=[lambda a, b: a @ b.T]).fit(rows, y[:150]).report(file, X[150:300], y[150:300])
+    assert "told apart" in file.read_text(), "kernels may be functions"
+    stream = mk.OnlineMKLClassifier(kernels="rbf:width=10").fit(rows, y[:150])
+    stream.report(file)
+    assert "along the stream" in file.read_text()
+
+
+def test_a_report_of_a_file_is_that_of_the_model(fitted, tmp_path, program):
+    fitted.report(tmp_path / "ours.html")
+    fitted.save(tmp_path / "model.mk")
+    mk.load(tmp_path / "model.mk").report(tmp_path / "loaded.html")
+    subprocess.run([program, "report", "model.mk", "--out", "theirs.html", "--quiet"], cwd=tmp_path, check=True)
+    ours = (tmp_path / "ours.html").read_text()
+    assert (tmp_path / "loaded.html").read_text() == ours
+    assert (tmp_path / "theirs.html").read_text() == ours

@@ -18,6 +18,9 @@ const TRAINING: &str = "training";
 /// A line without an end in sight shows that it is alive so often.
 const TICK: Duration = Duration::from_millis(200);
 
+/// A gap that would need longer does not fall.
+const MOST_LEFT: Duration = Duration::from_secs(30 * 24 * 3600);
+
 /// Shows long work on stderr if that is a terminal, and stops it when the user asks to.
 pub(crate) struct Watcher {
     stop: Arc<AtomicBool>,
@@ -147,7 +150,8 @@ fn left(passed: Duration, first: f64, gap: f64, aim: f64) -> Option<Duration> {
         return None;
     }
     let seconds = passed.as_secs_f64() * (gap / aim).ln() / (first / gap).ln();
-    Duration::try_from_secs_f64(seconds).ok()
+    let left = Duration::try_from_secs_f64(seconds).ok()?;
+    (left < MOST_LEFT).then_some(left)
 }
 
 impl Stage {

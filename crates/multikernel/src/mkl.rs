@@ -88,7 +88,7 @@ pub struct Mkl {
     /// The exact solver of the joint problem starts from so many epochs of OBSCURE's second stage; cold if 0.
     pub start_epochs: usize,
     /// Where to start: the result of an earlier training on the same samples and kernels, with another C or norm; none: cold. The
-    /// solvers obscure, pegasos, om2, pa1 and omcl always start cold, and so does what does not fit.
+    /// solvers obscure, pegasos, om2, pa1 and omcl and the Tikhonov form always start cold, and so does what does not fit.
     pub start: Option<Arc<WarmStart>>,
     /// How the views were scaled before the kernels saw them; kept in the model, which scales new samples by it.
     pub scaling: Scaling,
@@ -317,7 +317,7 @@ impl Mkl {
                         let mut start =
                             self.joint_start(gram, &norm, problem, &limits, observer, &mut notes)?;
                         if let (None, Some(warm)) = (&start, &self.start) {
-                            start = warm.joint(gram, &norm, problem.n_classes, self.c);
+                            start = warm.joint(gram, &norm, problem, self.c);
                         }
                         let found =
                             dual::multiclass::solve(gram, &norm, problem, &limits, start, observer);
@@ -601,7 +601,8 @@ fn solve(
     observer: &dyn Observer,
 ) -> Result<Solution> {
     if let Some(mu) = tikhonov {
-        let found = dual::tikhonov::solve(own, norm, problem, mu, limits, start, observer)?;
+        // Cold: its scale is found on the way, and a start in the wrong scale is worse than none.
+        let found = dual::tikhonov::solve(own, norm, problem, mu, limits, None, observer)?;
         return Ok(found.solution);
     }
     if let Some(method) = solver.method() {

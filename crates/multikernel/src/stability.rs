@@ -40,6 +40,10 @@ pub struct Settings {
     pub level: f64,
     /// Seed of all draws.
     pub seed: u64,
+    /// Whether targets are shuffled too.
+    pub shuffle: bool,
+    /// Whether kernels are left out too.
+    pub leave_out: bool,
 }
 
 impl Default for Settings {
@@ -48,6 +52,8 @@ impl Default for Settings {
             rounds: 200,
             level: 0.95,
             seed: 0,
+            shuffle: true,
+            leave_out: true,
         }
     }
 }
@@ -112,13 +118,15 @@ pub fn stability(
     let of_kernel = |m: usize| rounds.iter().map(move |shares: &Vec<f64>| shares[m]);
     let share = |count: usize| count as f64 / rounds.len() as f64;
     let complete = rounds.len() == settings.rounds;
-    let shuffled = match (targets, complete) {
-        (Targets::None, _) | (_, false) => None,
-        _ => trials.shuffled(&real)?,
+    let possible = complete && !matches!(targets, Targets::None);
+    let shuffled = match possible && settings.shuffle {
+        true => trials.shuffled(&real)?,
+        false => None,
     };
-    let without = match (targets, complete && (shuffled.is_some())) {
-        (Targets::None, _) | (_, false) => None,
-        _ => trials.without(&real, held_out)?,
+    let stopped = settings.shuffle && shuffled.is_none();
+    let without = match possible && settings.leave_out && !stopped {
+        true => trials.without(&real, held_out)?,
+        false => None,
     };
     Ok(Some(Stability {
         method: match copies {

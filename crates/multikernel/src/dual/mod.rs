@@ -49,6 +49,8 @@ const INNER_SHARE_OF_DEAR_ROUNDS: f64 = 0.1;
 
 /// The gap is taken to be at most this share of the objective before it is known.
 const FIRST_GAP: f64 = 0.2;
+/// The same for a warm start, whose weights are mostly good enough for the first round to be the last.
+const WARM_GAP: f64 = 1e-3;
 /// From so many samples on, the weights start from those of a part of the samples,
 const COARSE_FROM: usize = 2000;
 /// one in so many,
@@ -151,7 +153,12 @@ pub fn solve(
 ) -> Solution {
     let begin = Instant::now();
     let n = gram.n_rows();
-    let mut first_gap = FIRST_GAP;
+    let warm = start.is_some();
+    let mut first_gap = if warm {
+        WARM_GAP.max(limits.tolerance)
+    } else {
+        FIRST_GAP
+    };
     let Start {
         coefficients,
         mut weights,
@@ -193,6 +200,8 @@ pub fn solve(
                 let free = simplex::free_samples(problem, &state.a);
                 Rows::on_demand(combined, n, limits.memory, &free)
             }
+            // From a good start few samples move: most of the matrix would never be looked at.
+            None if warm => Rows::on_demand(combined, n, limits.memory, &[]),
             _ => Rows::new(combined, n, limits.memory),
         };
         // Scores from rows rounded to f32 carry an error in proportion to a; exact ones to start with leave an error in

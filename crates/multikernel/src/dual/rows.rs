@@ -174,7 +174,7 @@ impl<'g> Rows<'g> {
                     }
                     return;
                 }
-                let product = self.combined.product(Coefficients::single(a));
+                let product = self.combined.fast_product(Coefficients::single(a));
                 for (s, p) in scores.iter_mut().zip(product) {
                     *s += p;
                 }

@@ -14,6 +14,8 @@ use rayon::prelude::*;
 const TILE: usize = 512;
 /// Rows per task in products.
 const ROWS: usize = 32;
+/// Sums of rows that are held at once.
+const SUMS_AT_ONCE: usize = 16;
 
 /// A family's share of the combination.
 #[derive(Debug)]
@@ -168,27 +170,37 @@ impl<'g> Combined<'g> {
     /// # Panics
     /// If there is not one row of coefficients per column sample.
     pub fn product_rows(&self, rows: &[usize], a: Coefficients<'_>) -> Vec<f64> {
+        self.product_by(rows, a, Look::Exact)
+    }
+
+    /// As [`Combined::product`], from values as [`Combined::rows`] has them: faster, and as far from the truth as these.
+    pub(crate) fn fast_product(&self, a: Coefficients<'_>) -> Vec<f64> {
+        let rows: Vec<usize> = (0..self.gram.n_rows()).collect();
+        self.product_by(&rows, a, Look::Fast)
+    }
+
+    fn product_by(&self, rows: &[usize], a: Coefficients<'_>, look: Look) -> Vec<f64> {
         assert_eq!(a.len(), self.gram.n_cols());
         let support = a.support();
-        let few = support.len() < a.len() - a.len() / 4;
+        // Gathering a value costs about as much as looking it up: of a symmetric matrix whole rows are read instead.
+        let whole = self.gram.symmetric && matches!(self.gram.cols, super::Index::All(_));
+        if whole && a.outputs() == 1 && rows.len() == a.len() && support.len() < a.len() {
+            return self.on(self.gram).sum_of_rows(&support, a, look);
+        }
+        let few = support.len() < a.len() / 2;
         if few {
             let values: Vec<f64> = support.iter().flat_map(|&j| a.row(j)).copied().collect();
             let all: Vec<usize> = (0..self.gram.n_rows()).collect();
             let gram = self.gram.block(&all, &support);
-            return self
-                .on(&gram)
-                .dense_product(rows, Coefficients::new(&values, a.outputs()));
+            let a = Coefficients::new(&values, a.outputs());
+            return self.on(&gram).dense_product(rows, a, look);
         }
-        self.dense_product(rows, a)
+        self.on(self.gram).dense_product(rows, a, look)
     }
 
     /// The same combination on other samples of the same families.
     fn on<'a>(&'a self, gram: &'a Gram) -> View<'a> {
         View { of: self, gram }
-    }
-
-    fn dense_product(&self, rows: &[usize], a: Coefficients<'_>) -> Vec<f64> {
-        self.on(self.gram).dense_product(rows, a)
     }
 
     pub(super) fn rows_on_this_thread(&self, rows: &[usize], out: &mut [f32]) {
@@ -249,7 +261,7 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    fn dense_product(&self, rows: &[usize], a: Coefficients<'_>) -> Vec<f64> {
+    fn dense_product(&self, rows: &[usize], a: Coefficients<'_>, look: Look) -> Vec<f64> {
         let k = a.outputs();
         let block = self.of.block_rows();
         let mut out = vec![0.0; rows.len() * k];
@@ -260,7 +272,7 @@ impl View<'_> {
             .zip(rows.par_chunks(block))
             .for_each(|(out, rows)| {
                 // Not rounded to f32: large coefficients would show the rounding in their scores.
-                self.for_sums(rows, Look::Exact, |r, values| {
+                self.for_sums(rows, look, |r, values| {
                     let out = &mut out[r * k..(r + 1) * k];
                     if k == 1 {
                         out[0] = dot(values, a.values);
@@ -273,6 +285,29 @@ impl View<'_> {
                     }
                 });
             });
+        out
+    }
+
+    /// Σ_j a_j K_j over the rows j of the support: K a where K is symmetric.
+    fn sum_of_rows(&self, support: &[usize], a: Coefficients<'_>, look: Look) -> Vec<f64> {
+        let n = self.gram.n_cols();
+        let mut out = vec![0.0; n];
+        // Sums of so many rows each are added up in order: the same for any number of threads, and in bounded memory.
+        for some in support.chunks(ROWS * SUMS_AT_ONCE) {
+            let parts: Vec<Vec<f64>> = some
+                .par_chunks(ROWS)
+                .map(|rows| {
+                    let mut sum = vec![0.0; n];
+                    self.for_sums(rows, look, |r, values| {
+                        add_multiple(a.values[rows[r]], values, &mut sum);
+                    });
+                    sum
+                })
+                .collect();
+            for part in parts {
+                add_multiple(1.0, &part, &mut out);
+            }
+        }
         out
     }
 
@@ -368,18 +403,18 @@ impl View<'_> {
         let factors = part.family().factors.as_ref();
         match (&self.gram.cols, factors) {
             (super::Index::All(_), None) => {
-                let t = &t[from..from + sums.len()];
-                match part {
-                    Part::Scaled(_, factor) => scaled(t, *factor, sums),
-                    Part::Table(_, table, alone) if look == Look::Fast => {
-                        let mut values = [0.0f32; TILE];
-                        for (t, sums) in t.chunks(TILE).zip(sums.chunks_mut(TILE)) {
-                            let values = &mut values[..t.len()];
-                            fast_values(table, alone.as_ref(), t, values);
-                            scaled(values, 1.0, sums);
-                        }
+                add_values(part, &t[from..from + sums.len()], look, sums);
+            }
+            // Gathered first, so that looking up sees them side by side.
+            (super::Index::Some(cols), None) => {
+                let mut gathered = [0.0f32; TILE];
+                let cols = &cols[from..from + sums.len()];
+                for (cols, sums) in cols.chunks(TILE).zip(sums.chunks_mut(TILE)) {
+                    let gathered = &mut gathered[..cols.len()];
+                    for (g, &j) in gathered.iter_mut().zip(cols) {
+                        *g = t[j];
                     }
-                    Part::Table(_, table, _) => looked_up(t, table, sums),
+                    add_values(part, gathered, look, sums);
                 }
             }
             (cols, _) => {
@@ -396,10 +431,33 @@ impl View<'_> {
     }
 }
 
+/// Adds a part's values for these values of its statistic.
+fn add_values(part: &Part<'_>, t: &[f32], look: Look, sums: &mut [f64]) {
+    match part {
+        Part::Scaled(_, factor) => scaled(t, *factor, sums),
+        Part::Table(_, table, alone) if look == Look::Fast => {
+            let mut values = [0.0f32; TILE];
+            for (t, sums) in t.chunks(TILE).zip(sums.chunks_mut(TILE)) {
+                let values = &mut values[..t.len()];
+                fast_values(table, alone.as_ref(), t, values);
+                scaled(values, 1.0, sums);
+            }
+        }
+        Part::Table(_, table, _) => looked_up(t, table, sums),
+    }
+}
+
 #[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
 fn scaled(t: &[f32], factor: f64, sums: &mut [f64]) {
     for (sum, t) in sums.iter_mut().zip(t) {
         *sum += factor * f64::from(*t);
+    }
+}
+
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
+fn add_multiple(a: f64, values: &[f64], sums: &mut [f64]) {
+    for (sum, v) in sums.iter_mut().zip(values) {
+        *sum += a * v;
     }
 }
 

@@ -206,8 +206,9 @@ impl KernelSet {
         cross(&self.kernels, &self.columns, views, 0)
     }
 
-    /// Some of the training samples as a set of their own, with the statistics of all and `memory` bytes for a solver. It shares the
-    /// Gram, and leaves given matrices out of its views: its models do not predict from views.
+    /// Some of the training samples as a set of their own, with the statistics of all. Nothing is computed again: what the Gram holds
+    /// is copied where half of `memory` bytes allows it, which makes every later question faster, and shared otherwise; the rest of
+    /// them is for a solver. Given matrices are left out of its views: its models do not predict from views.
     pub(crate) fn part(&self, rows: &[usize], memory: u64) -> Result<KernelSet> {
         let pick = |values: &[f64]| rows.iter().map(|&i| values[i]).collect();
         let kernels = self.kernels.iter().map(|kernel| Kernel {
@@ -228,11 +229,17 @@ impl KernelSet {
             ..kernel.clone()
         });
         let own = |view: &crate::data::View| !matches!(view.data, ViewData::Pairwise(_));
+        let all = &self.gram;
+        let gram = match rows.len() == all.n_rows() && rows.is_sorted() {
+            true => all.clone(),
+            false => all.copied_subset(rows, (memory / 2).min(all.spare_memory())),
+        };
+        let copied = all.spare_memory() - gram.spare_memory();
         Ok(KernelSet {
             kernels: kernels.collect(),
             columns: self.columns.clone(),
             views: self.views.only(own).select(rows)?,
-            gram: self.gram.subset(rows).with_spare_memory(memory),
+            gram: gram.with_spare_memory(memory.saturating_sub(copied)),
             notes: Vec::new(),
             warnings: Vec::new(),
         })

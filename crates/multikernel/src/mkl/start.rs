@@ -1,14 +1,18 @@
 //! Warm starts: from the result for one C and norm to the next.
 //!
-//! The constraints of the dual do not depend on the norm, so coefficients stay feasible when it changes; for another C they
-//! grow with it. What is no longer feasible (other weights of the samples) is moved inside.
+//! The constraints of the dual do not depend on the norm, so coefficients stay feasible when it changes. For another C, those at
+//! their bound, which are held back by it, follow the bound, and the others stay: their samples lie on the margin, where they
+//! mostly remain. What is no longer feasible (other weights of the samples) is moved inside.
 
 use super::Fitted;
 use super::problems::Question;
-use crate::certificate::Problem;
+use crate::certificate::{MulticlassProblem, Problem};
 use crate::dual::Start;
 use crate::gram::{Coefficients, Gram};
 use crate::norm::{Norm, NormSpec};
+
+/// So near to its bound a coefficient is at it.
+const NEARLY: f64 = 0.999;
 
 /// The result of a training, to start another one from: on the same samples and kernels, with another C, norm or weights of the
 /// samples.
@@ -18,8 +22,9 @@ pub struct WarmStart {
     norm: NormSpec,
     samples: usize,
     outputs: usize,
-    /// Sample after sample, one number per score.
-    coefficients: Vec<f64>,
+    /// Samples with coefficients, and these: one number per score each.
+    rows: Vec<usize>,
+    values: Vec<f64>,
     /// β of all kernels, problem after problem.
     weights: Vec<Vec<f64>>,
 }
@@ -33,10 +38,6 @@ impl WarmStart {
         if model.n_training() != samples || model.separate_coefficients(0).is_some() {
             return None;
         }
-        let mut coefficients = vec![0.0; samples * outputs];
-        for (row, &i) in model.coefficients().chunks(outputs).zip(model.columns()) {
-            coefficients[i * outputs..(i + 1) * outputs].copy_from_slice(row);
-        }
         let weights = (0..model.n_problems()).map(|k| {
             let all = fitted.kernels.iter().map(|kernel| kernel.weights.get(k));
             all.map(|w| w.copied().unwrap_or(0.0)).collect()
@@ -46,20 +47,54 @@ impl WarmStart {
             norm: model.norm().clone(),
             samples,
             outputs,
-            coefficients,
+            rows: model.columns().to_vec(),
+            values: model.coefficients().to_vec(),
             weights: weights.collect(),
         })
     }
 
+    /// β of all kernels, problem after problem.
+    pub(crate) fn weights(&self) -> &[Vec<f64>] {
+        &self.weights
+    }
+
+    /// The same with other weights, which belong to this norm.
+    pub(crate) fn with_weights(self, norm: &NormSpec, weights: Vec<Vec<f64>>) -> WarmStart {
+        WarmStart {
+            norm: norm.clone(),
+            weights,
+            ..self
+        }
+    }
+
+    /// This result, of the C before, with the weights that training will give for the next C as seen from two results of the norm before:
+    /// `corner` at this C, `same_c` at the next. What the norm changed here, it will change there.
+    pub(crate) fn foretelling(self, same_c: &Self, corner: &Self) -> WarmStart {
+        let pairs = same_c
+            .weights
+            .iter()
+            .flatten()
+            .zip(corner.weights.iter().flatten());
+        let mut weights = self.weights.clone();
+        for (weight, (next, here)) in weights.iter_mut().flatten().zip(pairs) {
+            if *next > 0.0 && *here > 0.0 {
+                *weight *= next / here;
+            }
+        }
+        WarmStart { weights, ..self }
+    }
+
     /// The same for some of the samples and some of `n_kernels` kernels; a constant kernel, which stands behind them, stays.
     pub(crate) fn select(&self, rows: &[usize], kernels: &[usize], n_kernels: usize) -> WarmStart {
-        let row = |&i: &usize| &self.coefficients[i * self.outputs..(i + 1) * self.outputs];
+        let all = self.coefficients();
+        let row = |&i: &usize| &all[i * self.outputs..(i + 1) * self.outputs];
         WarmStart {
             c: self.c,
             norm: self.norm.clone(),
             samples: rows.len(),
             outputs: self.outputs,
-            coefficients: rows.iter().flat_map(row).copied().collect(),
+            values: rows.iter().flat_map(row).copied().collect(),
+            rows: (0..rows.len()).collect(),
             weights: self
                 .weights
                 .iter()
@@ -69,6 +104,16 @@ impl WarmStart {
                 })
                 .collect(),
         }
+    }
+
+    /// Sample after sample, one number per score.
+    fn coefficients(&self) -> Vec<f64> {
+        let k = self.outputs;
+        let mut all = vec![0.0; self.samples * k];
+        for (row, &i) in self.values.chunks(k).zip(&self.rows) {
+            all[i * k..(i + 1) * k].copy_from_slice(row);
+        }
+        all
     }
 
     /// Coefficients and weights for problem k of `outputs`, whose samples are those of `gram`; none where this does not fit.
@@ -93,11 +138,17 @@ impl WarmStart {
             return None;
         }
         let factor = c / self.c;
+        let all = self.coefficients();
         let mut coefficients: Vec<f64> = (0..n)
             .map(|i| {
                 let sample = question.samples.as_ref().map_or(i, |samples| samples[i]);
-                let a = factor * self.coefficients[sample * outputs + k];
+                let a = all[sample * outputs + k];
                 let (low, high) = problem.loss.feasible(problem.costs[i], problem.targets[i]);
+                let bound = if a > 0.0 { high } else { -low };
+                let a = match a.abs() >= NEARLY * bound / factor {
+                    true => factor * a,
+                    false => a,
+                };
                 a.clamp(low, high)
             })
             .collect();
@@ -112,7 +163,14 @@ impl WarmStart {
     }
 
     /// Coefficients and weights for a joint problem, which makes them feasible itself; none where this does not fit.
-    pub(super) fn joint(&self, gram: &Gram, norm: &Norm, classes: usize, c: f64) -> Option<Start> {
+    pub(super) fn joint(
+        &self,
+        gram: &Gram,
+        norm: &Norm,
+        problem: &MulticlassProblem<'_>,
+        c: f64,
+    ) -> Option<Start> {
+        let classes = problem.n_classes;
         let fits = self.outputs == classes
             && self.samples == gram.n_rows()
             && self.weights.len() == 1
@@ -121,7 +179,14 @@ impl WarmStart {
             return None;
         }
         let factor = c / self.c;
-        let coefficients: Vec<f64> = self.coefficients.iter().map(|a| factor * a).collect();
+        let mut coefficients = self.coefficients();
+        for (row, cost) in coefficients.chunks_mut(classes).zip(problem.costs) {
+            // The largest is that of the sample's own class, which the cost bounds.
+            let top = row.iter().fold(0.0f64, |t, a| t.max(*a));
+            if top >= NEARLY * cost / factor {
+                row.iter_mut().for_each(|a| *a *= factor);
+            }
+        }
         let weights = self.weights_for(0, norm, gram, &coefficients, classes);
         Some(Start {
             coefficients,

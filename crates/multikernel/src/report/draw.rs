@@ -346,7 +346,8 @@ impl Heat<'_> {
                 Some(strength) if strength.is_finite() => (cell.class, strength.clamp(0.0, 1.0)),
                 _ => ("none", 0.0),
             };
-            let strong = if strength > 0.55 { " strong" } else { "" };
+            // From here on the other colour of letters is read better, in light and in dark.
+            let strong = if strength > 0.66 { " strong" } else { "" };
             out.push_str(&format!(
                 "<g class=\"cell tip {class}{strong}\"><rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill-opacity=\"{:.2}\"/>",
                 x + 0.5,

@@ -23,7 +23,7 @@ pub(super) fn section(facts: &Facts) -> Section {
             esc(&evaluation.samples),
             match evaluation.metrics.values().any(|i| ends(i).is_some()) {
                 true => format!(
-                    " Lines around the values are {} intervals.",
+                    " Numbers in brackets and lines around points are {} intervals.",
                     level(evaluation.level)
                 ),
                 false => String::new(),

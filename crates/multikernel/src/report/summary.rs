@@ -305,7 +305,7 @@ fn what_counts(facts: &Facts) -> String {
         } else {
             "kernels have"
         },
-        short(&first.name, 60),
+        short(&first.name, 60).replace('/', "/<wbr>"),
         percent(first.share)
     );
     match facts.groups.first().filter(|_| facts.grouped()) {

@@ -37,6 +37,11 @@ pub(super) fn short(text: &str, length: usize) -> String {
     format!("{}…{}", esc(&head), esc(&tail))
 }
 
+/// A name, escaped, that is broken behind its slashes if it must be broken.
+pub(super) fn name(text: &str) -> String {
+    esc(text).replace('/', "/<wbr>")
+}
+
 /// A number with three or four digits that count.
 pub(super) fn number(value: f64) -> String {
     if !value.is_finite() {
@@ -153,6 +158,7 @@ pub(super) fn percent(share: f64) -> String {
 /// A share in percent for columns of a table, where small ones need no digits.
 pub(super) fn short_percent(share: f64) -> String {
     match share {
+        1.0 => percent(1.0),
         s if s > 0.0 && s < 5e-4 => "<\u{a0}0.1\u{a0}%".replace('<', "&lt;"),
         s if s.is_finite() && s != 0.0 => format!("{}\u{a0}%", fixed(100.0 * s, 1)),
         s => percent(s),

@@ -4,7 +4,9 @@ use super::Section;
 use super::draw::{Cell, Heat, bar};
 use super::facts::{Facts, KernelFact};
 use super::summary::ends;
-use super::text::{esc, fixed, level, metric, number, percent, several, short, short_percent};
+use super::text::{
+    esc, fixed, level, metric, name, number, percent, several, short, short_percent,
+};
 use crate::record::{Stability, Without};
 
 /// Kernels beyond this are not listed: a page of them is of no use, and the model file has all.
@@ -193,7 +195,7 @@ fn row(
     } else {
         " class=\"zero\""
     };
-    let mut out = format!("<tr{zero}><th scope=\"row\">{}</th>", esc(&kernel.name));
+    let mut out = format!("<tr{zero}><th scope=\"row\">{}</th>", name(&kernel.name));
     if grouped {
         out.push_str(&format!(
             "<td class=\"group\"><i class=\"key g{colour}\"></i>{}</td>",
@@ -281,7 +283,7 @@ fn stability_columns(stability: &Stability, kernels: usize, out: &mut Vec<Column
             key: "p",
             head: "p shuffled",
             help: format!(
-                "how often a training on shuffled targets gave the kernel at least this weight ({}). Small values: the weight is no accident of the kernel’s scale.",
+                "how often a training on shuffled targets gave the kernel at least this weight ({}). A large value says that targets without meaning give it as much.",
                 several(shuffled.rounds, "training", "trainings")
             ),
             cells: cells(&shuffled.p_value, kernels, |p| fixed(p, 3)),

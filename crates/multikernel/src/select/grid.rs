@@ -1,7 +1,9 @@
 //! A grid over norms and C on the kernels of one bank.
 //!
-//! For every norm and fold there is a path: C ascends, and each training starts from the result of the one before, whose
-//! coefficients grow with C. Paths do not depend on each other, so results do not depend on the number of threads.
+//! Every fold is one path: norm after norm, from the unweighted sum towards sparse weights, and for each of them C ascends. A
+//! training starts from the coefficients for the last C (of the last norm, for the first C), and from the weights that the last norm
+//! foretells, or the first fold, which all others follow. These do not depend on each other, so results do not depend on the
+//! number of threads.
 
 use super::Folds;
 use super::choose::{Metric, Rule, agreement, choose, mean_and_error};
@@ -16,7 +18,7 @@ use crate::observe::{Observer, Progress};
 use crate::record::{Point, Tuning};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Norms and C to be tried.
 #[derive(Debug, Clone)]
@@ -64,6 +66,9 @@ pub struct Tried {
     /// Whether the observer stopped the search before its end.
     pub stopped: bool,
 }
+
+/// Weights found along a path, problem by problem: for every norm and C.
+type Pilot = Vec<Vec<Option<Vec<Vec<f64>>>>>;
 
 /// A search and what it needs.
 pub(super) struct Search<'a> {
@@ -116,6 +121,28 @@ impl Grid {
             }
         }
         Ok(())
+    }
+
+    /// The norms in the order in which each helps the next: from the sum of the kernels, which has no weights to learn, to sparse
+    /// weights; norms that are no block norms behind.
+    fn along_norms(&self) -> impl Iterator<Item = &(NormSpec, Vec<f64>)> {
+        let exponent = |norm: &NormSpec| {
+            let of = |p: f64| {
+                if p.is_finite() {
+                    2.0 * p / (p + 1.0)
+                } else {
+                    2.0
+                }
+            };
+            match norm {
+                NormSpec::Lp(p) => of(p.value()),
+                NormSpec::Block(r) => r.value(),
+                _ => 0.0,
+            }
+        };
+        let mut order: Vec<&(NormSpec, Vec<f64>)> = self.norms.iter().collect();
+        order.sort_by(|a, b| exponent(&b.0).total_cmp(&exponent(&a.0)));
+        order.into_iter()
     }
 
     /// What the trainings say, of points that were tried on all folds; none if there are none.
@@ -179,94 +206,97 @@ impl Grid {
 impl Search<'_> {
     /// Tries all norms and C on the kernels of a bank.
     pub(super) fn bank(&self, name: &str, set: &KernelSet) -> Result<Tried> {
-        let mut tried = Tried::default();
         let parts = Parts::new(set, self.folds)?;
-        for (norm, matrix) in &self.grid.norms {
-            let mkl = Mkl {
-                norm: norm.clone(),
-                matrix: matrix.clone(),
-                start: None,
-                ..self.mkl.clone()
-            };
-            let stopped = AtomicBool::new(false);
-            let found = parts.each(|fold, part| {
-                let path = self.path(name, &mkl, set, part, fold)?;
-                if path.stopped {
-                    stopped.store(true, Ordering::Relaxed);
-                }
-                Ok(path.fits)
+        let (first, pilot) = self.path(name, set, &parts.list[0], 0, None)?;
+        let mut found = vec![first];
+        if !found[0].stopped {
+            let others = parts.each_but_first(|fold, part| {
+                Ok(self.path(name, set, part, fold, Some(&pilot))?.0)
             })?;
-            tried.fits.extend(found.into_iter().flatten());
-            if stopped.into_inner() {
-                tried.stopped = true;
-                break;
-            }
+            found.extend(others);
         }
-        Ok(tried)
+        Ok(Tried {
+            stopped: found.iter().any(|path| path.stopped),
+            fits: found.into_iter().flat_map(|path| path.fits).collect(),
+        })
     }
 
-    /// All C of one norm on one fold.
+    /// All norms and C on one fold, and the weights found; `pilot` has those of another fold.
     fn path(
         &self,
         bank: &str,
-        mkl: &Mkl,
         set: &KernelSet,
         part: &Part,
         fold: usize,
-    ) -> Result<Tried> {
-        let norm = mkl.norm.to_string();
+        pilot: Option<&Pilot>,
+    ) -> Result<(Tried, Pilot)> {
         let mut costs = self.grid.costs.clone();
         costs.sort_by(f64::total_cmp);
         let truth = self.targets.select(&part.out);
         let mut tried = Tried::default();
-        let mut start = None;
-        for cost in costs {
-            let known = self
-                .known
-                .iter()
-                .find(|fit| fit.fold == fold && fit.is_of(bank, &norm, cost));
-            if let Some(fit) = known {
-                tried.fits.push(fit.clone());
-                self.step();
-                continue;
+        // The last norm's results, one for each C.
+        let mut last: Vec<Option<WarmStart>> = vec![None; costs.len()];
+        let mut found: Pilot = Vec::new();
+        for (row, (norm, matrix)) in self.grid.along_norms().enumerate() {
+            found.push(vec![None; costs.len()]);
+            let name = norm.to_string();
+            let mut now: Vec<Option<WarmStart>> = vec![None; costs.len()];
+            for (k, &cost) in costs.iter().enumerate() {
+                let known = self.known.iter();
+                let mut known =
+                    known.filter(|fit| fit.fold == fold && fit.is_of(bank, &name, cost));
+                if let Some(fit) = known.next() {
+                    tried.fits.push(fit.clone());
+                    self.step();
+                    continue;
+                }
+                let mkl = Mkl {
+                    norm: norm.clone(),
+                    matrix: matrix.clone(),
+                    c: cost,
+                    start: foretold(&last, &now, k)
+                        .map(|start| match pilot {
+                            Some(pilot) => led(start, norm, pilot, &found, row, k),
+                            None => start,
+                        })
+                        .map(Arc::new),
+                    ..self.mkl.clone()
+                };
+                let fitted = part.fit(&mkl, self.targets, &Forward(self.observer))?;
+                if fitted.status == Status::Stopped {
+                    tried.stopped = true;
+                    return Ok((tried, found));
+                }
+                now[k] = WarmStart::of(&fitted);
+                found[row][k] = now[k].as_ref().map(|start| start.weights().to_vec());
+                let scores = part.scores(set, &fitted.model);
+                let predictions = fitted.model.predictions(&scores);
+                let metric = self.grid.metric;
+                let Some(value) = metric.of(&predictions, &scores, &truth) else {
+                    return Err(Error::input(
+                        "metric",
+                        format!("{metric} has no value on fold {}", fold + 1),
+                        "give fewer folds, or another metric",
+                    ));
+                };
+                let fit = Fit {
+                    bank: bank.to_owned(),
+                    norm: name.clone(),
+                    cost,
+                    fold,
+                    value,
+                    converged: fitted.status == Status::Converged,
+                };
+                (self.told)(&fit);
+                tried.fits.push(fit);
+                if self.step() {
+                    tried.stopped = true;
+                    return Ok((tried, found));
+                }
             }
-            let mkl = Mkl {
-                c: cost,
-                start: start.clone(),
-                ..mkl.clone()
-            };
-            let fitted = part.fit(&mkl, self.targets, &Forward(self.observer))?;
-            if fitted.status == Status::Stopped {
-                tried.stopped = true;
-                return Ok(tried);
-            }
-            start = WarmStart::of(&fitted).map(Arc::new);
-            let scores = part.scores(set, &fitted.model);
-            let predictions = fitted.model.predictions(&scores);
-            let metric = self.grid.metric;
-            let Some(value) = metric.of(&predictions, &scores, &truth) else {
-                return Err(Error::input(
-                    "metric",
-                    format!("{metric} has no value on fold {}", fold + 1),
-                    "give fewer folds, or another metric",
-                ));
-            };
-            let fit = Fit {
-                bank: bank.to_owned(),
-                norm: norm.clone(),
-                cost,
-                fold,
-                value,
-                converged: fitted.status == Status::Converged,
-            };
-            (self.told)(&fit);
-            tried.fits.push(fit);
-            if self.step() {
-                tried.stopped = true;
-                return Ok(tried);
-            }
+            last = now;
         }
-        Ok(tried)
+        Ok((tried, found))
     }
 
     /// Counts one training; true: stop.
@@ -278,4 +308,44 @@ impl Search<'_> {
         };
         self.observer.progress(&progress).is_break()
     }
+}
+
+/// Where the k-th C of a norm starts, from what is known of the last norm and of this one so far.
+fn foretold(last: &[Option<WarmStart>], now: &[Option<WarmStart>], k: usize) -> Option<WarmStart> {
+    let before = |list: &[Option<WarmStart>]| k.checked_sub(1).and_then(|k| list[k].clone());
+    match (&last[k], before(now), before(last)) {
+        (Some(same), Some(before), Some(corner)) => Some(before.foretelling(same, &corner)),
+        (_, Some(before), _) => Some(before),
+        (same, None, _) => same.clone(),
+    }
+}
+
+/// The start with the weights of the pilot at this point (the `row`-th norm, the k-th C), corrected by how this fold's own weights, in
+/// `found`, differed from the pilot's at the point before.
+fn led(
+    start: WarmStart,
+    norm: &NormSpec,
+    pilot: &Pilot,
+    found: &Pilot,
+    row: usize,
+    k: usize,
+) -> WarmStart {
+    let at = |of: &Pilot| of.get(row).and_then(|row| row[k].clone());
+    let before = |of: &Pilot| match (k.checked_sub(1), row.checked_sub(1)) {
+        (Some(k), _) => of.get(row).and_then(|row| row[k].clone()),
+        (None, Some(row)) => of.get(row).and_then(|row| row[k].clone()),
+        (None, None) => None,
+    };
+    let (Some(mut weights), own, its) = (at(pilot), before(found), before(pilot)) else {
+        return start;
+    };
+    if let (Some(own), Some(its)) = (own, its) {
+        let all = own.iter().flatten().zip(its.iter().flatten());
+        for (weight, (own, its)) in weights.iter_mut().flatten().zip(all) {
+            if *own > 0.0 && *its > 0.0 {
+                *weight *= own / its;
+            }
+        }
+    }
+    start.with_weights(norm, weights)
 }

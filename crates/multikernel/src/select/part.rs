@@ -102,14 +102,27 @@ impl Parts {
             });
         }
         let spare = spare - copies;
-        // A solver works best with the combined matrix of its samples in memory, and as much again beside it.
-        let at_once = spare / count >= 8 * n * n;
+        // A solver works best with the combined matrix of its samples in memory, as much again beside it, and statistics of its own.
+        let matrix = 4 * n * n;
+        let at_once = spare / count >= 2 * matrix * (1 + set.gram().n_families() as u64);
         let memory = if at_once { spare / count } else { spare };
         let part = |fold| Part::new(set, folds.training(fold), folds.held_out(fold), memory);
         Ok(Parts {
             list: (0..folds.count()).map(part).collect::<Result<_>>()?,
             at_once,
         })
+    }
+
+    /// Calls `work` for every fold but the first, at once where memory allows; results are in the order of the folds.
+    pub(crate) fn each_but_first<T: Send>(
+        &self,
+        work: impl Fn(usize, &Part) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let others: Vec<usize> = (1..self.list.len()).collect();
+        match self.at_once {
+            false => others.iter().map(|&f| work(f, &self.list[f])).collect(),
+            true => others.par_iter().map(|&f| work(f, &self.list[f])).collect(),
+        }
     }
 
     /// Calls `work` for every fold, at once where memory allows; results are in the order of the folds.
