@@ -11,11 +11,7 @@ const SOLVERS: [&str; 5] = ["exact", "mirror", "simple", "silp", "hessian"];
 
 pub(crate) fn measure(quick: bool) -> Result<()> {
     let n = if quick { 100 } else { 400 };
-    let sizes: &[usize] = if quick {
-        &[10, 40]
-    } else {
-        &[10, 30, 100, 300, 1000]
-    };
+    let sizes: &[usize] = if quick { &[10, 40] } else { &[10, 30, 100] };
     println!(
         "| kernels | {} | simple / mirror |",
         SOLVERS.map(|s| format!("{s}, ms (solves)")).join(" | ")

@@ -74,7 +74,7 @@ fn row(problem: &Problem, norm: &str, solver: &str) -> Result<()> {
                 if best.as_ref().is_none_or(|(least, _)| seconds < *least) {
                     best = Some((seconds, fitted));
                 }
-                if seconds > 5.0 {
+                if seconds > 0.5 {
                     break;
                 }
             }
