@@ -467,7 +467,7 @@ mod tests {
             let Predictions::Classes { index, .. } = &predictions else {
                 panic!("classes")
             };
-            for round in 0..5 {
+            for round in 0..5usize {
                 let mut random = Random::stream(11, round as u64);
                 let rows: Vec<usize> = (0..n).map(|_| random.below(n)).collect();
                 let t: Vec<u32> = rows.iter().map(|&i| truth[i].unwrap()).collect();
@@ -480,7 +480,8 @@ mod tests {
                     ("auc", auc(&t, &s, classes)),
                 ];
                 for (name, value) in expected {
-                    let (found, value) = (rounds[name][round], value.unwrap());
+                    let (found, value) =
+                        (rounds[name].get(round).copied().unwrap(), value.unwrap());
                     assert!((found - value).abs() < 1e-12, "{name}: {found} {value}");
                 }
             }
@@ -503,7 +504,7 @@ mod tests {
             ..Bootstrap::default()
         };
         let rounds = resampled(&predictions, &scores, Truth::Real(&truth), &bootstrap);
-        for round in 0..3 {
+        for round in 0..3usize {
             let mut random = Random::stream(0, round as u64);
             let rows: Vec<usize> = (0..n).map(|_| random.below(n)).collect();
             let t: Vec<f64> = rows.iter().map(|&i| truth[i]).collect();
@@ -514,7 +515,7 @@ mod tests {
                 ("rmse", rmse(&t, &p)),
             ] {
                 assert!(
-                    (rounds[name][round] - value.unwrap()).abs() < 1e-9,
+                    (rounds[name].get(round).copied().unwrap() - value.unwrap()).abs() < 1e-9,
                     "{name}"
                 );
             }

@@ -460,11 +460,10 @@ impl Trials<'_> {
         let Some(found) = found.into_iter().collect::<Option<Vec<(f64, Vec<f64>)>>>() else {
             return Ok(None);
         };
-        let mean = |of: &dyn Fn(&(f64, Vec<f64>)) -> f64| {
-            found.iter().map(of).sum::<f64>() / found.len() as f64
-        };
-        let values = (0..kernels.len()).map(|k| mean(&|fold| fold.1[k]));
-        Ok(Some((mean(&|fold| fold.0), values.collect())))
+        let count = found.len() as f64;
+        let all = found.iter().map(|fold| fold.0).sum::<f64>() / count;
+        let of_kernel = |k: usize| found.iter().map(|fold| fold.1[k]).sum::<f64>() / count;
+        Ok(Some((all, (0..kernels.len()).map(of_kernel).collect())))
     }
 
     fn others(&self, kernel: usize) -> Vec<usize> {

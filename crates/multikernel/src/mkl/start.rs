@@ -117,6 +117,10 @@ impl WarmStart {
     }
 
     /// Coefficients and weights for problem k of `outputs`, whose samples are those of `gram`; none where this does not fit.
+    #[allow(
+        clippy::too_many_arguments,
+        reason = "one call, and every argument is another noun"
+    )]
     pub(super) fn scalar(
         &self,
         k: usize,
