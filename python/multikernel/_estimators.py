@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -269,6 +270,8 @@ class MKLClassifier(ByScores, ClassifierMixin, BaseMKL):
         self._calibration = None
         if self.probability:
             self._calibration = self._calibrated(prepared, listener)
+            # It stands in the model file where the program finds it.
+            self._model.set_calibration(json.dumps(self._calibration))
 
     def _calibrated(self, prepared: Prepared, listener: Listener) -> dict:
         """Calibration by scores of samples that were held out."""
@@ -344,7 +347,6 @@ class MKLClassifier(ByScores, ClassifierMixin, BaseMKL):
     def _own(self) -> dict[str, Any]:
         own = super()._own()
         own["classes_dtype"] = self.classes_.dtype.kind
-        own["calibration"] = self._calibration
         return own
 
 

@@ -72,7 +72,10 @@ def load(path: str | Path):
     _restore_features(estimator, told, own)
     if told["task"] == "classify":
         estimator.classes_ = _classes(told["classes"], own.get("classes_dtype"))
-        estimator._calibration = own.get("calibration")
+        # Files of the first versions of this package held it among the package's own things.
+        estimator._calibration = told.get("calibration") or own.get("calibration")
+        if estimator._calibration is not None:
+            estimator.probability = True
     if told["task"] == "one-class":
         estimator.offset_ = 1.0
     return estimator

@@ -161,6 +161,12 @@ impl Model {
     /// The report, a page of HTML.
     fn report_html(&self) -> String {
         multikernel::report::html(&self.inner)
+
+    /// Gives the model probabilities (JSON, as in the model file), or takes them away.
+    fn set_calibration(&mut self, json: Option<&str>) -> PyResult<()> {
+        let parsed = json.map(serde_json::from_str).transpose();
+        let calibration = parsed.map_err(|e| PyValueError::new_err(e.to_string()))?;
+        guarded(|| self.inner.set_calibration(calibration))
     }
 
     /// Everything about the model that is not an array, as JSON.
@@ -197,6 +203,7 @@ impl Model {
             "n_training": model.n_training(),
             "kernels": kernels,
             "views": needed,
+            "calibration": model.calibration(),
             "training": model.training(),
         }))
     }

@@ -180,3 +180,32 @@ def test_the_result_object_is_in_the_file(tmp_path, cancer):
     told = json.loads(mk._native.Model.load(tmp_path / "model.mk").description())["training"]
     assert told["status"] == "converged" and told["n_samples"] == len(y) and told["seed"] == 0
     assert told["kernels"][0]["name"] == model.kernel_names_[0]
+
+
+@pytest.mark.parametrize("classes", [2, 10])
+def test_probabilities_are_the_same_in_both(program, tmp_path, digits, classes):
+    X, y, _ = digits
+    y = y % classes
+    np.savez(tmp_path / "x.npz", x=X[:200].astype(np.float32))
+    np.savez(tmp_path / "new.npz", x=X[200:260].astype(np.float32))
+    np.save(tmp_path / "y.npy", y[:200])
+
+    def by_program(model):
+        run(
+            program, "predict", "--model", model, "--features", tmp_path / "new.npz", "--out", tmp_path / "p.csv", "--probabilities",
+        )
+        lines = (tmp_path / "p.csv").read_text().splitlines()
+        assert lines[0].split(",") == ["prediction", *(f"p_{c}" for c in range(classes))]
+        return np.array([[float(p) for p in line.split(",")[1:]] for line in lines[1:]])
+
+    run(
+        program, "train", "--features", tmp_path / "x.npz", "--labels", tmp_path / "y.npy", "--model", tmp_path / "a.mk", "--probabilities",
+        "--no-baselines",
+    )
+    loaded = mk.load(tmp_path / "a.mk")
+    new = {"x": X[200:260].astype(np.float32)}
+    np.testing.assert_allclose(loaded.predict_proba(new), by_program(tmp_path / "a.mk"), atol=1e-9)
+    own = mk.MKLClassifier(probability=True).fit({"x": X[:200].astype(np.float32)}, y[:200])
+    own.save(tmp_path / "b.mk")
+    np.testing.assert_allclose(own.predict_proba(new), by_program(tmp_path / "b.mk"), atol=1e-9)
+    np.testing.assert_array_equal(mk.load(tmp_path / "b.mk").predict_proba(new), own.predict_proba(new))

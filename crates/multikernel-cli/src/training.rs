@@ -71,13 +71,11 @@ pub(crate) struct Trained {
     compared: Vec<Compared>,
 }
 
-/// The result object with what is kept beside it.
+/// The result object, with what was asked for beside it.
 #[derive(Serialize)]
 pub(crate) struct Object<'a> {
     #[serde(flatten)]
     result: &'a ResultObject,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    evaluation: Option<&'a Evaluation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stability: Option<&'a Stability>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -689,11 +687,10 @@ impl Trained {
         out
     }
 
-    /// The result object, and what is kept with it that people ask for.
+    /// The result object, with what was asked for beside it.
     pub(crate) fn object(&self) -> Object<'_> {
         Object {
             result: &self.result,
-            evaluation: self.record.evaluation.as_ref(),
             stability: self.record.stability.as_ref(),
             tuning: self.record.tuning.as_ref(),
         }

@@ -480,11 +480,18 @@ fn the_stability_of_weights_is_shown_and_kept() {
     assert!(number(&found["shares"][good]["low"]) > 0.5, "{found}");
     assert_eq!(number(&found["shuffled"]["p_value"][good]), 0.1);
     assert!(number(&found["without"]["change"][good]) < 0.0, "{found}");
-    // What is held out has intervals.
-    assert!(
-        result["evaluation"]["metrics"]["accuracy"]["low"].is_number(),
-        "{result}"
+    // What is held out has intervals, in the model.
+    let model = multikernel::Model::load(folder.path("m.mk")).expect("a model");
+    let kept = multikernel::record::Record::of(model.training());
+    let judged = kept.evaluation.expect("samples were held out");
+    let accuracy = judged.metrics["accuracy"];
+    assert!(accuracy.low <= accuracy.value && accuracy.value <= accuracy.high);
+    assert_eq!(accuracy.value, number(&result["metrics"]["accuracy"]));
+    assert_eq!(
+        (judged.n, judged.samples.as_str()),
+        (30, "30 samples held out")
     );
+    assert_eq!(kept.stability.map(|s| s.rounds), Some(9));
     let text = folder.good(&stable);
     assert!(
         text.contains("how sure the weights are (bootstrap, 9 rounds)"),

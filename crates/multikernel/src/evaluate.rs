@@ -467,8 +467,8 @@ mod tests {
             let Predictions::Classes { index, .. } = &predictions else {
                 panic!("classes")
             };
-            for round in 0..5u8 {
-                let mut random = Random::stream(11, round.into());
+            for round in 0..5usize {
+                let mut random = Random::stream(11, round as u64);
                 let rows: Vec<usize> = (0..n).map(|_| random.below(n)).collect();
                 let t: Vec<u32> = rows.iter().map(|&i| truth[i].unwrap()).collect();
                 let p: Vec<u32> = rows.iter().map(|&i| index[i]).collect();
@@ -480,7 +480,8 @@ mod tests {
                     ("auc", auc(&t, &s, classes)),
                 ];
                 for (name, value) in expected {
-                    let (found, value) = (rounds[name][usize::from(round)], value.unwrap());
+                    let (found, value) =
+                        (rounds[name].get(round).copied().unwrap(), value.unwrap());
                     assert!((found - value).abs() < 1e-12, "{name}: {found} {value}");
                 }
             }
@@ -503,8 +504,8 @@ mod tests {
             ..Bootstrap::default()
         };
         let rounds = resampled(&predictions, &scores, Truth::Real(&truth), &bootstrap);
-        for round in 0..3u8 {
-            let mut random = Random::stream(0, round.into());
+        for round in 0..3usize {
+            let mut random = Random::stream(0, round as u64);
             let rows: Vec<usize> = (0..n).map(|_| random.below(n)).collect();
             let t: Vec<f64> = rows.iter().map(|&i| truth[i]).collect();
             let p: Vec<f64> = rows.iter().map(|&i| values[i]).collect();
@@ -514,7 +515,7 @@ mod tests {
                 ("rmse", rmse(&t, &p)),
             ] {
                 assert!(
-                    (rounds[name][usize::from(round)] - value.unwrap()).abs() < 1e-9,
+                    (rounds[name].get(round).copied().unwrap() - value.unwrap()).abs() < 1e-9,
                     "{name}"
                 );
             }

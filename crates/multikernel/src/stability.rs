@@ -460,11 +460,10 @@ impl Trials<'_> {
         let Some(found) = found.into_iter().collect::<Option<Vec<(f64, Vec<f64>)>>>() else {
             return Ok(None);
         };
-        let folds = found.len() as f64;
-        let all = found.iter().map(|fold| fold.0).sum::<f64>() / folds;
-        let values =
-            (0..kernels.len()).map(|k| found.iter().map(|fold| fold.1[k]).sum::<f64>() / folds);
-        Ok(Some((all, values.collect())))
+        let count = found.len() as f64;
+        let all = found.iter().map(|fold| fold.0).sum::<f64>() / count;
+        let of_kernel = |k: usize| found.iter().map(|fold| fold.1[k]).sum::<f64>() / count;
+        Ok(Some((all, (0..kernels.len()).map(of_kernel).collect())))
     }
 
     fn others(&self, kernel: usize) -> Vec<usize> {

@@ -184,7 +184,8 @@ impl<'g> Combined<'g> {
         let support = a.support();
         // Gathering a value costs about as much as looking it up: of a symmetric matrix whole rows are read instead.
         let whole = self.gram.symmetric && matches!(self.gram.cols, super::Index::All(_));
-        if whole && a.outputs() == 1 && rows.len() == a.len() && support.len() < a.len() {
+        let all = rows.len() == a.len() && rows.iter().enumerate().all(|(k, &i)| k == i);
+        if whole && all && a.outputs() == 1 && support.len() < a.len() {
             return self.on(self.gram).sum_of_rows(&support, a, look);
         }
         let few = support.len() < a.len() / 2;
