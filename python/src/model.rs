@@ -161,6 +161,7 @@ impl Model {
     /// The report, a page of HTML.
     fn report_html(&self) -> String {
         multikernel::report::html(&self.inner)
+    }
 
     /// Gives the model probabilities (JSON, as in the model file), or takes them away.
     fn set_calibration(&mut self, json: Option<&str>) -> PyResult<()> {
