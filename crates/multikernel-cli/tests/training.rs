@@ -230,8 +230,6 @@ fn the_result_object_has_the_documented_keys_and_no_others() {
         "baselines",
         "seed",
         "warnings",
-        // there are samples held out
-        "evaluation",
     ];
     expected.sort_unstable();
     assert_eq!(keys, expected);

@@ -134,6 +134,15 @@ impl Mkl {
         observer: &dyn Observer,
     ) -> Result<Fitted> {
         let all = kernels.kernels();
+        let place = |k: usize| which.map_or(k, |which| which[k]);
+        if gram.n_kernels() == 1 {
+            // The product of one kernel is that kernel.
+            let fitted = unweighted(self)?.fit_kernels(kernels, &[place(0)], targets, observer)?;
+            return Ok(Fitted {
+                solver: Solver::Product,
+                ..fitted
+            });
+        }
         let name = "product of all".to_owned();
         if all.iter().any(|kernel| kernel.name == name) {
             return Err(Error::input(
@@ -142,7 +151,6 @@ impl Mkl {
                 "give the kernel another name",
             ));
         }
-        let place = |k: usize| which.map_or(k, |which| which[k]);
         let of = (0..gram.n_kernels()).map(|k| all[place(k)].name.clone());
         let mut specs: Vec<KernelSpec> = all
             .iter()
