@@ -192,14 +192,30 @@ def test_probabilities_are_the_same_in_both(program, tmp_path, digits, classes):
 
     def by_program(model):
         run(
-            program, "predict", "--model", model, "--features", tmp_path / "new.npz", "--out", tmp_path / "p.csv", "--probabilities",
+            program,
+            "predict",
+            "--model",
+            model,
+            "--features",
+            tmp_path / "new.npz",
+            "--out",
+            tmp_path / "p.csv",
+            "--probabilities",
         )
         lines = (tmp_path / "p.csv").read_text().splitlines()
         assert lines[0].split(",") == ["prediction", *(f"p_{c}" for c in range(classes))]
         return np.array([[float(p) for p in line.split(",")[1:]] for line in lines[1:]])
 
     run(
-        program, "train", "--features", tmp_path / "x.npz", "--labels", tmp_path / "y.npy", "--model", tmp_path / "a.mk", "--probabilities",
+        program,
+        "train",
+        "--features",
+        tmp_path / "x.npz",
+        "--labels",
+        tmp_path / "y.npy",
+        "--model",
+        tmp_path / "a.mk",
+        "--probabilities",
         "--no-baselines",
     )
     loaded = mk.load(tmp_path / "a.mk")
