@@ -299,7 +299,9 @@ impl Job<'_> {
                         "probabilities: the softmax of scores over {temperature:.3}, fitted to scores of 5 folds"
                     ),
                 });
-                notes.push(SHARED.into());
+                if !notes.iter().any(|note| note == SHARED) {
+                    notes.push(SHARED.into());
+                }
             }
             Err(Error::Stopped) => {
                 notes.push("stopped before the model had probabilities: it has none".into());

@@ -212,6 +212,7 @@ fn tune(session: &Session, arguments: &Arguments) -> Result<Ending> {
     }
     recipe.check()?;
     notes.push(SHARED.into());
+    let before = session.elapsed();
     let mut tuning = look(session, &recipe, search, &mut notes)?;
     if let (Some(outer), false) = (search.nested, session.watcher.stopped()) {
         match recipe.nested(outer, &session.watcher) {
@@ -251,7 +252,10 @@ fn tune(session: &Session, arguments: &Arguments) -> Result<Ending> {
         stability: options.stability,
         notes,
     };
+    let searched = session.elapsed() - before;
     let mut trained = job.run(session)?;
+    // What stands between reading and training is not reading.
+    trained.result.seconds.load = (trained.result.seconds.load - searched).max(0.0);
     let first = text(&tuning);
     trained.record.tuning = Some(tuning);
     finish(session, trained, &first, &arguments.model, options)
