@@ -2,7 +2,7 @@
 //!
 //!     solvers table | growth              on data that lie in the library or are generated
 //!     solvers flowers --data FOLDER       on flowers17_7views.npz: seven views of 17 kinds of flowers
-//!     solvers uci --data FOLDER           on sonar.csv.gz and wdbc.csv.gz, the last column the class
+//!     solvers uci --data FOLDER [--sets sonar,wdbc,liver,pima]   on NAME.csv.gz, whose column `y` is the class
 //!     [--threads 2] [--quick]
 
 mod flowers;
@@ -34,7 +34,10 @@ fn main() -> Result<()> {
     pool.install(|| match words.first().map_or("table", String::as_str) {
         "growth" => growth::measure(quick),
         "flowers" => flowers::measure(&data()?, quick),
-        "uci" => uci::measure(&data()?, quick),
+        "uci" => {
+            let sets = after("--sets").unwrap_or_else(|| uci::SETS.into());
+            uci::measure(&data()?, &sets, quick)
+        }
         _ => table::measure(quick),
     })
 }
