@@ -1,4 +1,4 @@
-//! One sample against many rows: the statistic of every pair, and exponentials, in plain loops that become vector code.
+//! One sample against many rows: the statistic of every pair, and exponentials.
 //!
 //! The number of a pair depends on the pair alone, never on what is computed beside it: sums have a fixed order, and products
 //! are not fused. That is why blocks of any size, any number of threads and a resumed run give the same bits.
@@ -24,7 +24,6 @@ pub(super) enum Base {
 }
 
 /// The statistic of `x` with each of the rows of `stride` numbers, padded with zeros to a multiple of [`LANES`].
-#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
 pub(super) fn dense(base: Base, x: &[f32], rows: &[f32], stride: usize, out: &mut [f32]) {
     match base {
         Base::Dot => pairs::<DOT>(x, rows, stride, out),
@@ -35,14 +34,51 @@ pub(super) fn dense(base: Base, x: &[f32], rows: &[f32], stride: usize, out: &mu
     }
 }
 
-// The kinds as numbers: a closure made inside of a function with vector instructions would not be inlined into those without.
+// The kinds as numbers, for code of its own for each.
 const DOT: u8 = 0;
 const SQUARED_DISTANCE: u8 = 1;
 const L1: u8 = 2;
 const CHI2: u8 = 3;
 const INTERSECTION: u8 = 4;
 
-#[inline(always)]
+fn pairs<const KIND: u8>(x: &[f32], rows: &[f32], stride: usize, out: &mut [f32]) {
+    let x = vectors(&x[..stride]);
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has the feature that the function is compiled for; it has no other requirement.
+        #[allow(unsafe_code)]
+        unsafe {
+            pairs_avx2::<KIND>(x, rows, stride, out);
+        }
+        return;
+    }
+    plain_pairs::<KIND>(x, rows, stride, out);
+}
+
+/// As many sums as a vector register of AVX2 holds.
+type Vector = [f32; LANES];
+
+fn vectors(values: &[f32]) -> &[Vector] {
+    values.as_chunks().0
+}
+
+fn plain_pairs<const KIND: u8>(x: &[Vector], rows: &[f32], stride: usize, out: &mut [f32]) {
+    for (row, out) in rows.chunks(stride.max(1)).zip(out) {
+        let mut total = 0.0;
+        let pieces = vectors(row).chunks(PIECE / LANES);
+        for (x, y) in x.chunks(PIECE / LANES).zip(pieces) {
+            let mut sums = [0.0; LANES];
+            for (x, y) in x.iter().zip(y) {
+                for l in 0..LANES {
+                    sums[l] += term::<KIND>(x[l], y[l]);
+                }
+            }
+            total += added_up(sums);
+        }
+        *out = total as f32;
+    }
+}
+
 fn term<const KIND: u8>(a: f32, b: f32) -> f32 {
     match KIND {
         DOT => a * b,
@@ -60,95 +96,72 @@ fn term<const KIND: u8>(a: f32, b: f32) -> f32 {
     }
 }
 
-#[inline(always)]
-fn pairs<const KIND: u8>(x: &[f32], rows: &[f32], stride: usize, out: &mut [f32]) {
-    const SIDE: usize = 4;
-    let x = &x[..stride];
-    let (fours, rest) = out.as_chunks_mut::<SIDE>();
-    let done = fours.len() * SIDE;
-    for (g, out) in fours.iter_mut().enumerate() {
-        let group = &rows[g * SIDE * stride..(g + 1) * SIDE * stride];
-        let (ab, cd) = group.split_at(2 * stride);
-        let ((a, b), (c, d)) = (ab.split_at(stride), cd.split_at(stride));
-        let mut totals = [0.0f64; SIDE];
-        let mut from = 0;
-        while from < stride {
-            let to = (from + PIECE).min(stride);
-            let sums = four::<KIND>(
-                vectors(&x[from..to]),
-                vectors(&a[from..to]),
-                vectors(&b[from..to]),
-                vectors(&c[from..to]),
-                vectors(&d[from..to]),
-            );
-            for (total, sums) in totals.iter_mut().zip(sums) {
-                *total += added_up(sums);
-            }
-            from = to;
-        }
-        *out = totals.map(|t| t as f32);
-    }
-    for (k, out) in rest.iter_mut().enumerate() {
-        let row = &rows[(done + k) * stride..(done + k + 1) * stride];
-        let mut total = 0.0f64;
-        let mut from = 0;
-        while from < stride {
-            let to = (from + PIECE).min(stride);
-            let pairs = vectors(&x[from..to]).iter().zip(vectors(&row[from..to]));
-            let mut sums = [0.0; LANES];
-            for (x, y) in pairs {
-                sums = add::<KIND>(sums, x, y);
-            }
-            total += added_up(sums);
-            from = to;
-        }
-        *out = total as f32;
-    }
-}
-
-/// As many sums as a vector register of AVX2 holds. Single variables that are passed by value: that is the form that the
-/// compiler keeps in registers (sums updated in place ran ten times slower).
-type Vector = [f32; LANES];
-
-#[inline(always)]
-fn vectors(values: &[f32]) -> &[Vector] {
-    values.as_chunks().0
-}
-
-#[inline(always)]
-fn add<const KIND: u8>(mut sums: Vector, x: &Vector, y: &Vector) -> Vector {
-    for l in 0..LANES {
-        sums[l] += term::<KIND>(x[l], y[l]);
-    }
-    sums
-}
-
-#[inline(always)]
-fn four<const KIND: u8>(
-    x: &[Vector],
-    a: &[Vector],
-    b: &[Vector],
-    c: &[Vector],
-    d: &[Vector],
-) -> [Vector; 4] {
-    let (mut p, mut q) = ([0.0; LANES], [0.0; LANES]);
-    let (mut r, mut s) = ([0.0; LANES], [0.0; LANES]);
-    for ((((x, a), b), c), d) in x.iter().zip(a).zip(b).zip(c).zip(d) {
-        p = add::<KIND>(p, x, a);
-        q = add::<KIND>(q, x, b);
-        r = add::<KIND>(r, x, c);
-        s = add::<KIND>(s, x, d);
-    }
-    [p, q, r, s]
-}
-
-#[inline(always)]
 fn added_up(lanes: Vector) -> f64 {
     let mut total = 0.0;
     for v in lanes {
         total += f64::from(v);
     }
     total
+}
+
+/// [`plain_pairs`], four rows at a time. By hand, since compilers turn the plain loops into anything from this to code ten times
+/// slower.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn pairs_avx2<const KIND: u8>(x: &[Vector], rows: &[f32], stride: usize, out: &mut [f32]) {
+    use std::arch::x86_64::*;
+    const SIDE: usize = 4;
+    let load = |v: &Vector| -> __m256 { bytemuck::cast(*v) };
+    let (fours, rest) = out.as_chunks_mut::<SIDE>();
+    let (rows, last) = rows.split_at(fours.len() * SIDE * stride);
+    for (rows, out) in rows.chunks((SIDE * stride).max(1)).zip(fours) {
+        let (ab, cd) = rows.split_at(2 * stride);
+        let ((a, b), (c, d)) = (ab.split_at(stride), cd.split_at(stride));
+        let mut totals = [0.0f64; SIDE];
+        let pieces = |row| vectors(row).chunks(PIECE / LANES);
+        let x = x.chunks(PIECE / LANES);
+        for ((x, (a, b)), (c, d)) in x
+            .zip(pieces(a).zip(pieces(b)))
+            .zip(pieces(c).zip(pieces(d)))
+        {
+            let zero = _mm256_setzero_ps();
+            let (mut p, mut q, mut r, mut s) = (zero, zero, zero, zero);
+            for ((x, (a, b)), (c, d)) in x.iter().zip(a.iter().zip(b)).zip(c.iter().zip(d)) {
+                let x = load(x);
+                p = _mm256_add_ps(p, term_avx2::<KIND>(x, load(a)));
+                q = _mm256_add_ps(q, term_avx2::<KIND>(x, load(b)));
+                r = _mm256_add_ps(r, term_avx2::<KIND>(x, load(c)));
+                s = _mm256_add_ps(s, term_avx2::<KIND>(x, load(d)));
+            }
+            for (total, sums) in totals.iter_mut().zip([p, q, r, s]) {
+                *total += added_up(bytemuck::cast(sums));
+            }
+        }
+        *out = totals.map(|t| t as f32);
+    }
+    plain_pairs::<KIND>(x, last, stride, rest);
+}
+
+/// [`term`] of eight pairs.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+#[inline]
+fn term_avx2<const KIND: u8>(
+    a: std::arch::x86_64::__m256,
+    b: std::arch::x86_64::__m256,
+) -> std::arch::x86_64::__m256 {
+    use std::arch::x86_64::*;
+    let difference = _mm256_sub_ps(a, b);
+    match KIND {
+        DOT => _mm256_mul_ps(a, b),
+        SQUARED_DISTANCE => _mm256_mul_ps(difference, difference),
+        L1 => _mm256_andnot_ps(_mm256_set1_ps(-0.0), difference),
+        CHI2 => {
+            let sum = _mm256_max_ps(_mm256_add_ps(a, b), _mm256_set1_ps(f32::MIN_POSITIVE));
+            _mm256_mul_ps(difference, _mm256_div_ps(difference, sum))
+        }
+        _ => _mm256_min_ps(a, b),
+    }
 }
 
 /// The statistic of two sparse rows.
@@ -300,6 +313,15 @@ mod tests {
                     );
                     let mut alone = [0.0];
                     dense(base, &x, y, stride, &mut alone);
+                    assert_eq!(alone[0].to_bits(), t.to_bits());
+                    let plain = match base {
+                        Base::Dot => plain_pairs::<DOT>,
+                        Base::SquaredDistance => plain_pairs::<SQUARED_DISTANCE>,
+                        Base::L1 => plain_pairs::<L1>,
+                        Base::Chi2 => plain_pairs::<CHI2>,
+                        Base::Intersection => plain_pairs::<INTERSECTION>,
+                    };
+                    plain(vectors(&x), y, stride, &mut alone);
                     assert_eq!(alone[0].to_bits(), t.to_bits());
                     let (columns, values): (Vec<u32>, Vec<f32>) = y[..width]
                         .iter()
