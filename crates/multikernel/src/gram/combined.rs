@@ -121,11 +121,11 @@ impl<'g> Combined<'g> {
         }
     }
 
-    /// The whole combined matrix, row after row; of a symmetric one whose statistics lie in memory the lower half is computed.
+    /// The whole combined matrix, row after row; of a symmetric one the lower half is computed where that is faster.
     pub fn matrix(&self) -> Vec<f32> {
         let n = self.gram.n_cols();
         let mut out = zeros(self.gram.n_rows() * n);
-        if self.gram.symmetric && !self.computes_rows() {
+        if self.gram.symmetric && !self.computes_rows() && self.is_dear() {
             let view = self.on(self.gram);
             out.par_chunks_mut(ROWS * n.max(1))
                 .enumerate()
@@ -216,6 +216,17 @@ impl<'g> Combined<'g> {
 
     pub(super) fn rows_on_this_thread(&self, rows: &[usize], out: &mut [f32]) {
         self.on(self.gram).rows_here(rows, out);
+    }
+
+    /// Whether half of the values cost more than copying them to the other half, which takes about as long as looking up one family or
+    /// reading a dozen stored matrices.
+    fn is_dear(&self) -> bool {
+        const STORED: usize = 12;
+        let costs = self.parts.iter().map(|part| match part {
+            Part::Scaled(..) => 1,
+            Part::Table(..) => STORED,
+        });
+        costs.sum::<usize>() > STORED
     }
 
     fn computes_rows(&self) -> bool {
