@@ -17,8 +17,8 @@ use super::{
     smo,
 };
 use crate::certificate::{
-    Certificate, certify, certify_multiclass, dual_linear, from_scores, multiclass_dual_linear,
-    multiclass_from_scores, relative_gap,
+    Certificate, MulticlassProblem, Problem, certify, certify_multiclass, dual_linear, from_scores,
+    multiclass_dual_linear, multiclass_from_scores, relative_gap,
 };
 use crate::gram::{Coefficients, Gram};
 use crate::norm::Norm;
@@ -40,12 +40,11 @@ fn accuracy(share: f64, gap: f64, tolerance: f64, primal: f64) -> f64 {
 pub(crate) struct Svm<'a> {
     gram: &'a Gram,
     norm: &'a Norm,
-    objective: Objective<'a>,
     limits: Limits,
     observer: &'a dyn Observer,
     patience: Patience<'a>,
     begin: Instant,
-    state: Working,
+    work: Work<'a>,
     rows: Option<Rows<'a>>,
     share: f64,
     /// The point with the least primal objective, and its value.
@@ -57,10 +56,10 @@ pub(crate) struct Svm<'a> {
     status: Option<Status>,
 }
 
-/// Coefficients with their scores.
-enum Working {
-    Scalar(smo::Coefficients),
-    Joint(State),
+/// A problem, and its coefficients with their scores.
+enum Work<'a> {
+    Scalar(Problem<'a>, smo::Coefficients),
+    Joint(MulticlassProblem<'a>, State),
 }
 
 /// What a call found.
@@ -83,24 +82,25 @@ impl<'a> Svm<'a> {
         observer: &'a dyn Observer,
     ) -> Self {
         let n = gram.n_rows();
-        let state = match &objective {
-            Objective::Scalar(problem) => Working::Scalar(smo::Coefficients {
-                a: cold_start(problem),
-                scores: vec![0.0; n],
-            }),
+        let work = match objective {
+            Objective::Scalar(problem) => {
+                let a = cold_start(&problem);
+                let scores = vec![0.0; n];
+                Work::Scalar(problem, smo::Coefficients { a, scores })
+            }
             Objective::Multiclass(problem) => {
-                Working::Joint(State::new(&vec![0.0; n * problem.n_classes], problem))
+                let state = State::new(&vec![0.0; n * problem.n_classes], &problem);
+                Work::Joint(problem, state)
             }
         };
         Svm {
             gram,
             norm,
-            objective,
             limits: *limits,
             observer,
             patience: Patience::new(limits, observer),
             begin: Instant::now(),
-            state,
+            work,
             rows: None,
             share: INNER_SHARE,
             best: None,
@@ -127,8 +127,8 @@ impl<'a> Svm<'a> {
         let stopped;
         let linear;
         let forms;
-        let now = match (&self.objective, &mut self.state) {
-            (Objective::Scalar(problem), Working::Scalar(state)) => {
+        let now = match &mut self.work {
+            Work::Scalar(problem, state) => {
                 state.scores = rows.exact_product(&state.a);
                 let target = wanted(super::scale(problem, state, &self.history));
                 let inner = smo::solve(&mut rows, problem, state, target, u64::MAX, &mut stop);
@@ -143,7 +143,7 @@ impl<'a> Svm<'a> {
                 forms = gram.quadratic_forms(Coefficients::single(&state.a));
                 from_scores(self.norm, problem, &state.a, weights, &state.scores, &forms)
             }
-            (Objective::Multiclass(problem), Working::Joint(state)) => {
+            Work::Joint(problem, state) => {
                 let classes = problem.n_classes;
                 let a = state.a.to_rows();
                 state.set_scores(rows.exact_products(&a, classes), problem);
@@ -172,7 +172,6 @@ impl<'a> Svm<'a> {
                 forms = gram.quadratic_forms(Coefficients::new(&a, classes));
                 multiclass_from_scores(self.norm, problem, &a, weights, &scores, &forms)
             }
-            _ => unreachable!("the state was made for the objective"),
         };
         // Small problems are solved before anyone looks at the clock.
         let stopped = stopped || self.patience.is_over();
@@ -277,20 +276,19 @@ impl<'a> Svm<'a> {
     /// The minimiser on the simplex of the quadratic model of J around weights that were solved for last.
     pub(crate) fn newton_point(&mut self, weights: &[f64], forms: &[f64]) -> Option<Vec<f64>> {
         let rows = self.rows.as_mut()?;
-        match (&self.objective, &self.state) {
-            (Objective::Scalar(problem), Working::Scalar(state)) => {
+        match &self.work {
+            Work::Scalar(problem, state) => {
                 simplex::newton_point(self.gram, rows, problem, state, weights, forms)
             }
-            (Objective::Multiclass(problem), Working::Joint(state)) => {
+            Work::Joint(problem, state) => {
                 free::newton_point(self.gram, rows, problem, state, weights, forms)
             }
-            _ => None,
         }
     }
 
     fn coefficients(&self) -> Vec<f64> {
-        match (&self.state, &self.objective) {
-            (Working::Joint(state), Objective::Multiclass(problem)) => {
+        match &self.work {
+            Work::Joint(problem, state) => {
                 let mut a = state.a.to_rows();
                 let rows = a.chunks_mut(problem.n_classes).zip(problem.classes);
                 for ((row, &y), &cost) in rows.zip(problem.costs) {
@@ -298,8 +296,7 @@ impl<'a> Svm<'a> {
                 }
                 a
             }
-            (Working::Scalar(state), _) => state.a.clone(),
-            _ => unreachable!("the state was made for the objective"),
+            Work::Scalar(_, state) => state.a.clone(),
         }
     }
 
@@ -322,33 +319,31 @@ impl<'a> Svm<'a> {
     }
 
     fn certificate(&self, coefficients: &[f64], weights: &[f64]) -> Certificate {
-        match &self.objective {
-            Objective::Scalar(problem) => {
+        match &self.work {
+            Work::Scalar(problem, _) => {
                 certify(self.gram, self.norm, problem, coefficients, weights)
             }
-            Objective::Multiclass(problem) => {
+            Work::Joint(problem, _) => {
                 certify_multiclass(self.gram, self.norm, problem, coefficients, weights)
             }
         }
     }
 
-    /// The best point with its certificate. A method that finds no further weights ends before anyone told it to: then the
-    /// status is that no further progress is possible.
-    ///
-    /// # Panics
-    /// If nothing was solved for.
+    /// The best point with its certificate; where nothing was solved for, the start. A method that finds no further weights ends before
+    /// anyone told it to: then the status is that no further progress is possible.
     pub(crate) fn finish(self) -> Solution {
-        let (best, witness) = (
-            self.best.as_ref().expect("something was solved for"),
-            self.witness.as_ref().expect("something was solved for"),
-        );
-        let Start {
-            coefficients,
-            weights,
-        } = best.1.clone();
+        let (coefficients, weights) = match &self.best {
+            Some((_, best)) => (best.coefficients.clone(), best.weights.clone()),
+            None => (
+                self.coefficients(),
+                self.norm.initial_weights(self.gram.n_kernels()),
+            ),
+        };
         let mut certificate = self.certificate(&coefficients, &weights);
-        if witness.1 != coefficients {
-            certificate.dual = self.certificate(&witness.1, &weights).dual;
+        if let Some((_, witness)) = &self.witness
+            && *witness != coefficients
+        {
+            certificate.dual = self.certificate(witness, &weights).dual;
         }
         let status = match self.status {
             _ if certificate.relative_gap() <= self.limits.tolerance => Status::Converged,
