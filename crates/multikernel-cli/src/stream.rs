@@ -372,7 +372,7 @@ impl Run<'_, '_> {
                     self.ready = self.session.elapsed();
                     return self.prepare();
                 }
-                Err(error) => match row_of(&error).filter(|&row| row < self.block.len()) {
+                Err(error) => match error.row().filter(|&row| row < self.block.len()) {
                     Some(row) => {
                         let (number, _) = self.block.remove(row);
                         self.taken_back(number, error)?;
@@ -386,7 +386,7 @@ impl Run<'_, '_> {
     /// An example that turned out to be wrong when its values were looked at.
     fn taken_back(&mut self, number: u64, error: Error) -> Result<()> {
         let place = format!("{} line {number}", self.job.options.name);
-        self.bad(number, without_row(error).within(&place))
+        self.bad(number, error.without_row().within(&place))
     }
 
     fn prepare(&mut self) -> Result<()> {
@@ -416,7 +416,7 @@ impl Run<'_, '_> {
                     self.since_checkpoint += outcomes.len() as u64;
                     self.block.clear();
                 }
-                Err(error) => match row_of(&error).filter(|&row| row < self.block.len()) {
+                Err(error) => match error.row().filter(|&row| row < self.block.len()) {
                     Some(row) => {
                         // those before it are learned, then it is looked at
                         let rest = self.block.split_off(row);
@@ -561,28 +561,6 @@ impl<'a> Written<'a> {
                 pairs.map(|(name, s)| (name.clone(), (*s).into())).collect()
             }),
         }
-    }
-}
-
-/// The row, from 0, that an error of the library names.
-fn row_of(error: &Error) -> Option<usize> {
-    let Error::Input(error) = error else {
-        return None;
-    };
-    let after = error.place.split("row ").nth(1)?;
-    let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
-    digits.parse::<usize>().ok()?.checked_sub(1)
-}
-
-/// The same error without the row of the block, which nobody but the program knows.
-fn without_row(error: Error) -> Error {
-    match error {
-        Error::Input(mut e) => {
-            let parts = e.place.split(", ").filter(|part| !part.starts_with("row "));
-            e.place = parts.collect::<Vec<_>>().join(", ");
-            Error::Input(e)
-        }
-        other => other,
     }
 }
 
