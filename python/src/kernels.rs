@@ -12,7 +12,7 @@ use multikernel::inspect::inspect_kernels;
 use multikernel::kernel::{KernelSpec, choose};
 use multikernel::mkl::{ClassWeight, Mkl};
 use multikernel::norm::NormSpec;
-use multikernel::observe::{Observer, Progress};
+use multikernel::observe::{self, Observer};
 use multikernel::{Error, Result};
 use numpy::ndarray::{Array2, Array3};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray1};
@@ -257,14 +257,7 @@ fn stacked(gram: &Gram, observer: &dyn Observer) -> Result<Array3<f32>> {
     }
     let mut values = Vec::with_capacity(m * rows * cols);
     for k in 0..m {
-        let progress = Progress::Work {
-            stage: "computing kernels",
-            done: k as u64,
-            total: m as u64,
-        };
-        if observer.progress(&progress).is_break() {
-            return Err(Error::Stopped);
-        }
+        observe::work(observer, "computing kernels", k, m)?;
         values.append(&mut gram.kernel(k).matrix());
     }
     Array3::from_shape_vec((m, rows, cols), values).map_err(shape)

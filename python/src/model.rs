@@ -8,7 +8,7 @@ use multikernel::data::ViewData;
 use multikernel::evaluate::{Bootstrap, Known, evaluate};
 use multikernel::mkl::Fitted;
 use multikernel::model::Scores;
-use multikernel::observe::{Observer, Progress};
+use multikernel::observe::{self, Observer};
 use multikernel::record::Record;
 use multikernel::result::ResultObject;
 use multikernel::{Error, Result};
@@ -259,14 +259,7 @@ fn all_scores(
     let n = views.len();
     let mut values = Vec::new();
     for from in (0..n).step_by(BLOCK) {
-        let progress = Progress::Work {
-            stage: "predicting",
-            done: from as u64,
-            total: n as u64,
-        };
-        if observer.progress(&progress).is_break() {
-            return Err(Error::Stopped);
-        }
+        observe::work(observer, "predicting", from, n)?;
         let last = (from + BLOCK).min(n);
         let padded = (last - from).next_multiple_of(ROWS);
         let rows: Vec<usize> = (from..from + padded).map(|i| i.min(last - 1)).collect();

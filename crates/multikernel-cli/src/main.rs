@@ -5,6 +5,7 @@ mod commands;
 mod machine;
 mod output;
 mod progress;
+mod samples;
 mod session;
 mod stream;
 mod training;

@@ -2,25 +2,8 @@
 
 mod common;
 
-use common::{Folder, noise, stderr};
+use common::{Folder, number, stderr, two_views, with};
 use serde_json::Value;
-
-/// Two classes in two views, one of them noise, with labels beside; `from` makes other samples of the same kind.
-fn two_views(folder: &Folder, name: &str, n: usize, from: usize) {
-    let file = format!("{name}.npz");
-    folder.arrays(&file, &[("good", &[n, 3]), ("bad", &[n, 2])], |a, k| {
-        let class = if a == 0 { (k / 3 % 2) as f32 } else { 0.0 };
-        1.5 * class + noise(from + 5000 * a + k)
-    });
-    let labels: Vec<&str> = (0..n).map(|i| ["no", "yes"][i % 2]).collect();
-    folder.write(&format!("{name}.txt"), labels.join("\n"));
-}
-
-fn number(value: &Value) -> f64 {
-    value
-        .as_f64()
-        .unwrap_or_else(|| panic!("a number: {value}"))
-}
 
 const TRAIN: [&str; 9] = [
     "train",
@@ -48,10 +31,6 @@ const TUNE: [&str; 13] = [
     "--norm",
     "lp:1,lp:2",
 ];
-
-fn with<'a>(first: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
-    [first, more].concat()
-}
 
 #[test]
 fn a_model_is_evaluated_with_intervals() {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Folder, noise, stderr};
+use common::{Folder, noise, number, stderr, two_views, with};
 use serde_json::Value;
 use std::process::Stdio;
 
@@ -39,37 +39,17 @@ fn lines(folder: &Folder, name: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-fn number(value: &Value) -> f64 {
-    value
-        .as_f64()
-        .unwrap_or_else(|| panic!("a number: {value}"))
-}
-
-/// Two classes in a .npz of two views with labels beside.
-fn two_views(folder: &Folder, n: usize) {
-    folder.arrays("v.npz", &[("good", &[n, 3]), ("bad", &[n, 2])], |a, k| {
-        let class = if a == 0 { (k / 3 % 2) as f32 } else { 0.0 };
-        2.0 * class + noise(1000 * a + k)
-    });
-    let labels: Vec<&str> = (0..n).map(|i| ["no", "yes"][i % 2]).collect();
-    folder.write("y.txt", labels.join("\n"));
-}
-
 const VIEWS: [&str; 9] = [
     "train",
     "--features",
     "v.npz",
     "--labels",
-    "y.txt",
+    "v.txt",
     "--model",
     "m.mk",
     "--kernel",
     "rbf",
 ];
-
-fn with<'a>(first: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
-    [first, more].concat()
-}
 
 #[test]
 fn a_table_with_words_as_labels_comes_back_in_their_spelling() {
@@ -203,7 +183,7 @@ fn a_table_with_words_as_labels_comes_back_in_their_spelling() {
 #[test]
 fn the_result_object_has_the_documented_keys_and_no_others() {
     let folder = Folder::new();
-    two_views(&folder, 60);
+    two_views(&folder, "v", 60, 0);
     let result = folder.json(&with(&VIEWS, &["--holdout", "0.25", "--seed", "3"]));
     let mut keys: Vec<&String> = result.as_object().expect("an object").keys().collect();
     keys.sort();
@@ -276,7 +256,7 @@ fn the_result_object_has_the_documented_keys_and_no_others() {
 #[test]
 fn lambda_is_another_way_to_say_c() {
     let folder = Folder::new();
-    two_views(&folder, 50);
+    two_views(&folder, "v", 50, 0);
     let quiet = ["--no-baselines", "--tol", "1e-6"];
     let one = folder.json(&with(&with(&VIEWS, &quiet), &["--C", "4"]));
     let other = folder.json(&with(&with(&VIEWS, &quiet), &["--lambda", "0.005"]));
@@ -295,7 +275,7 @@ fn lambda_is_another_way_to_say_c() {
 #[test]
 fn weights_of_classes_and_samples_count_as_repetitions_would() {
     let folder = Folder::new();
-    two_views(&folder, 50);
+    two_views(&folder, "v", 50, 0);
     let plain = with(&VIEWS, &["--no-baselines", "--tol", "1e-6"]);
     let base = number(&folder.json(&plain)["primal"]);
     let classes = folder.json(&with(&plain, &["--class-weight", "yes=3"]));
@@ -404,7 +384,7 @@ fn a_clipped_matrix_trains_and_predicts_its_own_samples() {
 #[test]
 fn given_matrices_train_and_predict_by_name_or_order() {
     let folder = Folder::new();
-    two_views(&folder, 60);
+    two_views(&folder, "v", 60, 0);
     folder.good(&[
         "gram",
         "--features",
@@ -433,7 +413,7 @@ fn given_matrices_train_and_predict_by_name_or_order() {
             "--gram",
             gram,
             "--labels",
-            "y.txt",
+            "v.txt",
             "--model",
             model,
             "--norm",
@@ -484,7 +464,7 @@ fn given_matrices_train_and_predict_by_name_or_order() {
 #[test]
 fn a_matrix_of_all_samples_serves_a_model_that_held_some_out() {
     let folder = Folder::new();
-    two_views(&folder, 60);
+    two_views(&folder, "v", 60, 0);
     folder.good(&[
         "gram",
         "--features",
@@ -494,7 +474,7 @@ fn a_matrix_of_all_samples_serves_a_model_that_held_some_out() {
         "--out",
         "k.npz",
     ]);
-    let common = ["--labels", "y.txt", "--holdout", "0.3", "--no-baselines"];
+    let common = ["--labels", "v.txt", "--holdout", "0.3", "--no-baselines"];
     let matrix = folder.json(&with(
         &["train", "--gram", "k.npz", "--model", "a.mk"],
         &common,
@@ -508,12 +488,12 @@ fn a_matrix_of_all_samples_serves_a_model_that_held_some_out() {
     assert_eq!(matrix["n_samples"], 42);
     assert_eq!(features["n_samples"], 42);
     folder.good(&[
-        "predict", "--model", "a.mk", "--gram", "k.npz", "--labels", "y.txt", "--out", "p.csv",
+        "predict", "--model", "a.mk", "--gram", "k.npz", "--labels", "v.txt", "--out", "p.csv",
     ]);
     let held = number(&matrix["metrics"]["accuracy"]);
     let training = number(&matrix["metrics"]["train_accuracy"]);
     let all = folder.json(&[
-        "predict", "--model", "a.mk", "--gram", "k.npz", "--labels", "y.txt", "--out", "p.csv",
+        "predict", "--model", "a.mk", "--gram", "k.npz", "--labels", "v.txt", "--out", "p.csv",
     ]);
     let expected = (42.0 * training + 18.0 * held) / 60.0;
     let accuracy = number(&all["metrics"]["accuracy"]);
@@ -644,7 +624,7 @@ fn without_labels_one_class_is_learned() {
 #[test]
 fn all_solvers_and_norms_reach_what_they_promise() {
     let folder = Folder::new();
-    two_views(&folder, 50);
+    two_views(&folder, "v", 50, 0);
     let plain = with(&VIEWS, &["--no-baselines", "--tol", "1e-4"]);
     let exact = number(&folder.json(&plain)["primal"]);
     for solver in ["auto", "exact", "wrapper", "interleaved"] {
@@ -690,7 +670,7 @@ fn all_solvers_and_norms_reach_what_they_promise() {
 #[test]
 fn every_solver_of_the_list_trains_and_predicts() {
     let folder = Folder::new();
-    two_views(&folder, 60);
+    two_views(&folder, "v", 60, 0);
     let listed = folder.json(&["solvers"]);
     let names: Vec<&str> = listed
         .as_array()
@@ -735,7 +715,7 @@ fn every_solver_of_the_list_trains_and_predicts() {
 #[test]
 fn what_solvers_and_norms_cannot_do_together_is_one_sentence() {
     let folder = Folder::new();
-    two_views(&folder, 40);
+    two_views(&folder, "v", 40, 0);
     folder.array("k.npy", &[2, 40, 40], |k| {
         f32::from(u8::from((k / 40) % 40 == k % 40))
     });
@@ -756,7 +736,7 @@ fn what_solvers_and_norms_cannot_do_together_is_one_sentence() {
         "solver newton does not solve mixed; give lp:P with 1 < P < inf",
     );
     let given = [
-        "train", "--gram", "k.npy", "--labels", "y.txt", "--model", "m.mk", "--norm", "mixed",
+        "train", "--gram", "k.npy", "--labels", "v.txt", "--model", "m.mk", "--norm", "mixed",
     ];
     refused(&given, "none of the 2 given matrices has a group");
     folder.good(&with(&given, &["--groups", "a,a"]));
@@ -921,7 +901,7 @@ fn all_classes_jointly_from_views_and_from_matrices() {
 #[test]
 fn not_converged_is_said_and_strict_makes_it_count() {
     let folder = Folder::new();
-    two_views(&folder, 60);
+    two_views(&folder, "v", 60, 0);
     let late = with(
         &VIEWS,
         &["--max-seconds", "0", "--tol", "1e-9", "--no-baselines"],
@@ -950,7 +930,7 @@ fn not_converged_is_said_and_strict_makes_it_count() {
 #[test]
 fn a_model_tells_what_it_is() {
     let folder = Folder::new();
-    two_views(&folder, 60);
+    two_views(&folder, "v", 60, 0);
     folder.good(&with(
         &VIEWS,
         &[
@@ -982,7 +962,7 @@ fn a_model_tells_what_it_is() {
 #[test]
 fn same_input_same_model() {
     let folder = Folder::new();
-    two_views(&folder, 60);
+    two_views(&folder, "v", 60, 0);
     let mut scores = Vec::new();
     for threads in ["1", "2"] {
         folder.good(&with(
@@ -1152,7 +1132,7 @@ fn obscure_and_pegasos_train_watch_and_predict() {
     );
 
     // One score per sample: every loss, no bias.
-    two_views(&folder, 60);
+    two_views(&folder, "v", 60, 0);
     for loss in ["hinge", "squared-hinge", "logistic", "squared"] {
         let found = folder.json(&with(&VIEWS, &["--solver", "obscure", "--loss", loss]));
         assert!(found["bias"].is_null() || found["bias"] == 0.0, "{found}");

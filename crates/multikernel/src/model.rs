@@ -547,21 +547,8 @@ fn needs_all_samples(
 
 /// The kernel with the statistics of some training samples only.
 fn cut(kernel: &Kernel, columns: &[usize]) -> Kernel {
-    let pick = |values: &[f64]| columns.iter().map(|&i| values[i]).collect();
     Kernel {
-        normalizer: match &kernel.normalizer {
-            Normalizer::Spherical { factors } => Normalizer::Spherical {
-                factors: pick(factors),
-            },
-            Normalizer::Center {
-                row_means,
-                grand_mean,
-            } => Normalizer::Center {
-                row_means: pick(row_means),
-                grand_mean: *grand_mean,
-            },
-            other => other.clone(),
-        },
+        normalizer: kernel.normalizer.select(columns),
         repair: match (&kernel.repair, &kernel.spec.kind) {
             // What was added to the diagonal of a given matrix means nothing for new samples.
             (Some(Repair::Shift), Kind::Precomputed) => None,

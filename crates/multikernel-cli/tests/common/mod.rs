@@ -117,3 +117,28 @@ pub fn noise(k: usize) -> f32 {
     let mut random = multikernel::random::Random::new(k as u64);
     random.normal() as f32
 }
+
+/// A number of a result object.
+#[track_caller]
+pub fn number(value: &Value) -> f64 {
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("a number: {value}"))
+}
+
+/// Arguments and more of them.
+pub fn with<'a>(first: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [first, more].concat()
+}
+
+/// Two classes in two views, one of them noise, with labels beside: `name`.npz and `name`.txt; `from` makes other samples of
+/// the same kind.
+pub fn two_views(folder: &Folder, name: &str, n: usize, from: usize) {
+    let file = format!("{name}.npz");
+    folder.arrays(&file, &[("good", &[n, 3]), ("bad", &[n, 2])], |a, k| {
+        let class = if a == 0 { (k / 3 % 2) as f32 } else { 0.0 };
+        1.5 * class + noise(from + 5000 * a + k)
+    });
+    let labels: Vec<&str> = (0..n).map(|i| ["no", "yes"][i % 2]).collect();
+    folder.write(&format!("{name}.txt"), labels.join("\n"));
+}
