@@ -2,20 +2,9 @@
 
 mod common;
 
-use common::{Folder, number, stderr, two_views, with};
+use common::{Folder, TRAIN, number, stderr, two_views, with};
 use serde_json::Value;
 
-const TRAIN: [&str; 9] = [
-    "train",
-    "--features",
-    "v.npz",
-    "--labels",
-    "v.txt",
-    "--model",
-    "m.mk",
-    "--kernel",
-    "rbf",
-];
 const TUNE: [&str; 13] = [
     "tune",
     "--features",

@@ -429,11 +429,7 @@ fn text(tuning: &Tuning) -> String {
     };
     out.push_str(&format!(
         "\nchosen (*, {}): norm {}, C {}{bank}: {} {:.4}",
-        tuning.rule,
-        tuning.norms[point.norm],
-        tuning.costs[point.cost],
-        tuning.metric,
-        point.mean
+        tuning.rule, tuning.norms[point.norm], tuning.costs[point.cost], tuning.metric, point.mean
     ));
     out.push_str(&match tuning.folds {
         1 => "\n".to_owned(),
