@@ -5,8 +5,8 @@ mod trained;
 
 pub(crate) use known::Known;
 use known::metrics;
+use trained::Compared;
 pub(crate) use trained::Trained;
-use trained::{Compared, bars};
 
 use crate::args::KernelArgs;
 use crate::progress::Watcher;
@@ -16,7 +16,7 @@ use multikernel::baseline::{self, Holdout};
 use multikernel::calibration::Calibration;
 use multikernel::data::{ScaleOption, Scaling, Split, Targets, ViewData, Views};
 use multikernel::gram::{Indefinite, KernelSet, Options};
-use multikernel::inspect::align;
+use multikernel::inspect::{ALIGNED_SAMPLES, align_trained};
 use multikernel::mkl::Watched;
 use multikernel::observe::{Observer, Progress};
 use multikernel::record::{Record, Stability};
@@ -162,15 +162,16 @@ impl Job<'_> {
                 memory: session.memory_left(),
                 ..options
             };
-            let weights: Vec<f64> = bars(&result).iter().map(|bar| bar.weight).collect();
-            // With --bias on, a joint problem has one more kernel, which aligns with nothing.
-            let weights = &weights[..set.kernels().len()];
-            match align(&set, &known.targets, weights, &options, &session.watcher) {
-                Ok(Ok(alignment)) => record.alignment = Some(alignment),
-                Ok(Err(why)) => notes.push(why),
-                Err(Error::Stopped) => {}
-                Err(error) => notes.push(format!("alignments were not computed: {error}")),
-            }
+            let (targets, watcher) = (&known.targets, &session.watcher);
+            record.alignment = align_trained(
+                &set,
+                targets,
+                &fitted,
+                ALIGNED_SAMPLES,
+                &options,
+                watcher,
+                &mut notes,
+            );
             session.watcher.clear();
         }
         result.seconds.load = load;

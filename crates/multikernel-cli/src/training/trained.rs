@@ -50,7 +50,7 @@ pub(super) struct Compared {
 }
 
 /// The weights of all kernels.
-pub(super) fn bars(result: &ResultObject) -> Vec<Bar> {
+fn bars(result: &ResultObject) -> Vec<Bar> {
     let kernels = result.kernels.iter();
     kernels
         .map(|kernel| Bar {
