@@ -75,6 +75,7 @@ fn run(seed: u64, neighbours: &[Neighbours]) -> Result<(Reached, Vec<(String, f6
         max_rounds: usize::MAX,
         deadline: None,
         memory: 1 << 30,
+        confirm: true,
     };
     let settings = Settings {
         epochs: 30,

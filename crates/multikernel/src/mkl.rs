@@ -90,6 +90,9 @@ pub struct Mkl {
     /// Where to start: the result of an earlier training on the same samples and kernels, with another C or norm; none: cold. The
     /// solvers obscure, pegasos, om2, pa1 and omcl and the Tikhonov form always start cold, and so does what does not fit.
     pub start: Option<Arc<WarmStart>>,
+    /// Whether the exact solver's gap is confirmed by the kernels themselves (see [`Limits::confirm`]). Searches do not ask for that
+    /// while they compare, only of the model that they end with.
+    pub confirm: bool,
     /// How the views were scaled before the kernels saw them; kept in the model, which scales new samples by it.
     pub scaling: Scaling,
 }
@@ -113,6 +116,7 @@ impl Default for Mkl {
             stochastic: crate::stochastic::Settings::default(),
             start_epochs: 0,
             start: None,
+            confirm: true,
             scaling: Scaling::default(),
         }
     }
@@ -268,6 +272,7 @@ impl Mkl {
             deadline: self.deadline(begin),
             // The kernel set was given the memory; the solver holds its rows in what that left.
             memory: gram.spare_memory(),
+            confirm: self.confirm,
         };
         let (norm, solver, found) = match &work {
             Work::Each(questions) => {
@@ -492,11 +497,13 @@ impl Mkl {
                 )?;
                 (own, solution.into())
             };
-            let solution = solved.solution;
+            let mut solution = solved.solution;
             if solution.status == Status::Stopped {
                 limits.deadline = Some(Instant::now());
             }
-            let forms = own.quadratic_forms(Coefficients::single(&solution.coefficients));
+            let forms = solution.forms.take().unwrap_or_else(|| {
+                own.quadratic_forms(Coefficients::single(&solution.coefficients))
+            });
             question.scatter(&solution.coefficients, &mut found.coefficients, k, outputs);
             found.biases.push(solution.certificate.bias);
             found.add(question.name.clone(), solution, &forms, solved.validation);

@@ -274,6 +274,13 @@ fn three_questions(gram: &Gram, what: &str) {
     for (got, want) in matrix.iter().zip(&want) {
         assert_close(f64::from(*got), *want, 3e-5 * size, what);
     }
+    for e in 0..n * n {
+        assert_eq!(
+            matrix[e],
+            matrix[e % n * n + e / n],
+            "{what}: not symmetric"
+        );
+    }
     let rows = [n - 1, 0, 3];
     let mut some = vec![0.0; 3 * n];
     combined.rows(&rows, &mut some);

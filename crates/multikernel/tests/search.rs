@@ -63,6 +63,7 @@ const PATIENT: Limits = Limits {
     max_rounds: 5000,
     deadline: None,
     memory: u64::MAX,
+    confirm: true,
 };
 
 #[test]

@@ -104,6 +104,7 @@ fn train(set: &KernelSet, targets: &[f64], p: f64, tolerance: f64) -> Result<Sol
         max_rounds: 500,
         deadline: None,
         memory: set.gram().spare_memory(),
+        confirm: true,
     };
     Ok(solve(
         set.gram(),

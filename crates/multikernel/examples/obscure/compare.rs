@@ -42,6 +42,7 @@ fn limits(tolerance: f64, deadline: Option<Instant>) -> Limits {
         max_rounds: usize::MAX,
         deadline,
         memory: 8 << 30,
+        confirm: true,
     }
 }
 

@@ -53,6 +53,7 @@ fn row(name: &str, problem: &Problem, storage: Option<Storage>) -> Result<()> {
             max_rounds: usize::MAX,
             deadline: None,
             memory: u64::MAX,
+            confirm: true,
         };
         let norm = Norm::block(1.25)?;
         let begin = Instant::now();

@@ -14,6 +14,7 @@ const LIMITS: Limits = Limits {
     max_rounds: usize::MAX,
     deadline: None,
     memory: u64::MAX,
+    confirm: true,
 };
 
 fn task<'a>(problem: &'a Problem, costs: &'a [f64]) -> MulticlassProblem<'a> {

@@ -124,6 +124,7 @@ pub fn solve(
         status,
         steps,
         history,
+        forms: None,
     }
 }
 

@@ -47,6 +47,10 @@ const INNER_SHARE: f64 = 0.3;
 /// The same where every round reads many given kernels, which costs more than steps do.
 const INNER_SHARE_OF_DEAR_ROUNDS: f64 = 0.1;
 
+/// The same for a warm start: it needs few steps, and weights that follow rough coefficients away from where they were right cost a
+/// round.
+const INNER_SHARE_OF_WARM_ROUNDS: f64 = 0.03;
+
 /// The gap is taken to be at most this share of the objective before it is known.
 const FIRST_GAP: f64 = 0.2;
 /// The same for a warm start, whose weights are mostly good enough for the first round to be the last.
@@ -76,6 +80,9 @@ pub struct Limits {
     pub deadline: Option<Instant>,
     /// Bytes the solver may hold for rows of the combined kernel.
     pub memory: u64,
+    /// Whether the gap is confirmed by the kernels themselves at the end. If not, that of scores from rows in f32 is believed where
+    /// it is far above their rounding: enough for trainings that are only compared with others.
+    pub confirm: bool,
 }
 
 /// Why a solver stopped.
@@ -131,6 +138,8 @@ pub struct Solution {
     pub steps: u64,
     /// One entry per round.
     pub history: Vec<Look>,
+    /// q_m = aᵀK_m a, where the solver has them.
+    pub forms: Option<Vec<f64>>,
 }
 
 /// Where to start.
@@ -190,8 +199,10 @@ pub fn solve(
     let mut outputs = Outputs::new(gram, limits.memory);
     let mut share = match outputs {
         Some(_) => INNER_SHARE_OF_DEAR_ROUNDS,
+        None if warm => INNER_SHARE_OF_WARM_ROUNDS,
         None => INNER_SHARE,
     };
+    let mut forms: Vec<f64>;
     let status = loop {
         let combined = gram.combine(&weights);
         let mut rows = match &outputs {
@@ -216,19 +227,31 @@ pub fn solve(
         } else if exact {
             state.scores = rows.exact_product(&state.a);
         } else {
+            rows.hold_support(&state.a);
             state.scores.fill(0.0);
             rows.add_product(&state.a, &mut state.scores);
         }
-        let target = if fixed {
+        let mut target = if fixed {
             0.5 * limits.tolerance * scale(problem, &state, &history)
         } else {
             let size = scale(problem, &state, &history);
             share * gap.min(first_gap * size).max(limits.tolerance * size)
         };
         let mut stop = || patience.is_over();
-        let inner = smo::solve(&mut rows, problem, &mut state, target, u64::MAX, &mut stop);
+        let mut inner = smo::solve(&mut rows, problem, &mut state, target, u64::MAX, &mut stop);
         steps += inner.steps;
-        if inner.gap > target && !inner.stopped {
+        if fixed && history.is_empty() && !inner.stopped {
+            // Now that the objective is known: another round would only make the same rows again.
+            target = target.min(0.5 * limits.tolerance * objective(problem, &state));
+            if inner.gap > target {
+                let before = inner.steps;
+                inner = smo::solve(&mut rows, problem, &mut state, target, u64::MAX, &mut stop);
+                steps += inner.steps;
+                inner.steps += before;
+            }
+        }
+        let gave_up = inner.gap > target && !inner.stopped;
+        if gave_up {
             // Steps on pairs have given up.
             polish::polish(
                 gram, &weights, &rows, problem, &mut state, target, &mut stop,
@@ -236,7 +259,7 @@ pub fn solve(
         } else if exact && outputs.is_none() && inner.steps > 0 {
             state.scores = rows.exact_product(&state.a);
         }
-        let forms = match &mut outputs {
+        forms = match &mut outputs {
             Some(outputs) => {
                 outputs.follow(gram, &state.a);
                 state.scores = outputs.scores(&weights);
@@ -265,13 +288,16 @@ pub fn solve(
         let reached = now.relative_gap() <= limits.tolerance;
         // The gap of rounded scores is believed only if the kernels themselves confirm it.
         if reached {
-            let confirmed = match Outputs::new(gram, limits.memory) {
-                Some(mut fresh) => {
+            // Exact scores are the kernels' own already.
+            let trusted = !limits.confirm || (exact && outputs.is_none() && !gave_up);
+            let confirmed = match (trusted, Outputs::new(gram, limits.memory)) {
+                (true, _) => now,
+                (false, Some(mut fresh)) => {
                     fresh.follow(gram, &state.a);
                     let (scores, forms) = (fresh.scores(&weights), fresh.forms());
                     from_scores(norm, problem, &state.a, &weights, &scores, &forms)
                 }
-                None => {
+                (false, None) => {
                     let scores = rows.exact_product(&state.a);
                     from_scores(norm, problem, &state.a, &weights, &scores, &forms)
                 }
@@ -321,6 +347,7 @@ pub fn solve(
         status,
         steps,
         history,
+        forms: Some(forms),
     }
 }
 
@@ -384,6 +411,7 @@ fn coarse_weights(
     let limits = Limits {
         tolerance: limits.tolerance.max(COARSE_TOLERANCE),
         memory: limits.memory / 2,
+        confirm: false,
         ..*limits
     };
     let solution = solve(&part_gram, norm, &part, &limits, None, observer);
@@ -403,12 +431,15 @@ fn rounding(rows: &Rows<'_>, problem: &Problem<'_>, a: &[f64]) -> f64 {
 fn scale(problem: &Problem<'_>, state: &smo::Coefficients, history: &[Look]) -> f64 {
     match history.last() {
         Some(look) => look.primal.abs(),
-        None => {
-            let bias = crate::certificate::best_bias(problem, &state.scores);
-            let form = crate::math::dot(&state.a, &state.scores);
-            0.5 * form + crate::certificate::risk(problem, &state.scores, bias)
-        }
+        None => objective(problem, state),
     }
+}
+
+/// The objective for the weights at hand.
+fn objective(problem: &Problem<'_>, state: &smo::Coefficients) -> f64 {
+    let bias = crate::certificate::best_bias(problem, &state.scores);
+    let form = crate::math::dot(&state.a, &state.scores);
+    0.5 * form + crate::certificate::risk(problem, &state.scores, bias)
 }
 
 /// Feasible coefficients to start with: 0, or for the logistic loss, whose slope is infinite there, inside.

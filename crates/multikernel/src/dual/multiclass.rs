@@ -91,6 +91,7 @@ pub fn solve(
     let mut doubted = false;
     let mut certificate = None;
     let mut patience = Patience::new(limits, observer);
+    let mut forms: Vec<f64>;
     let status = loop {
         let mut rows = Rows::on_demand(gram.combine(&weights), n, memory, &[]);
         // Scores from rows rounded to f32 carry an error in proportion to A; exact ones to start with leave an error in
@@ -128,7 +129,7 @@ pub fn solve(
         } else {
             state.scores(problem)
         };
-        let forms = gram.quadratic_forms(Coefficients::new(&coefficients, classes));
+        forms = gram.quadratic_forms(Coefficients::new(&coefficients, classes));
         let now = multiclass_from_scores(norm, problem, &coefficients, &weights, &scores, &forms);
         // Weights follow coefficients that are too rough to show the way: be more exact from here on.
         let falls = now.primal - now.dual < 0.9 * gap;
@@ -150,9 +151,13 @@ pub fn solve(
         let reached = now.relative_gap() <= limits.tolerance;
         // The gap of rounded scores is believed only if the kernels themselves confirm it.
         if reached {
-            let scores = rows.exact_products(&coefficients, classes);
-            let confirmed =
-                multiclass_from_scores(norm, problem, &coefficients, &weights, &scores, &forms);
+            // Exact scores are the kernels' own.
+            let confirmed = if exact || !limits.confirm {
+                now
+            } else {
+                let scores = rows.exact_products(&coefficients, classes);
+                multiclass_from_scores(norm, problem, &coefficients, &weights, &scores, &forms)
+            };
             if confirmed.relative_gap() <= limits.tolerance {
                 certificate = Some(confirmed);
                 break Status::Converged;
@@ -197,6 +202,7 @@ pub fn solve(
         status,
         steps,
         history,
+        forms: Some(forms),
     }
 }
 
@@ -228,6 +234,7 @@ fn coarse_start(
     let limits = Limits {
         tolerance: limits.tolerance.max(COARSE_TOLERANCE),
         memory: limits.memory / 2,
+        confirm: false,
         ..*limits
     };
     let solution = solve(&part_gram, norm, &part, &limits, None, observer);

@@ -94,6 +94,7 @@ mod tests {
             max_rounds: 1000,
             deadline: None,
             memory: 1 << 30,
+            confirm: true,
         };
         assert!(super::Outputs::new(given.gram(), limits.memory).is_some());
         assert!(super::Outputs::new(given.gram(), 1000).is_none());

@@ -126,6 +126,21 @@ impl<'g> Rows<'g> {
         }
     }
 
+    /// Has the rows of the samples with a coefficient ready, as far as memory allows: a product needs them, and steps ask for them.
+    pub(crate) fn hold_support(&mut self, a: &[f64]) {
+        let support: Vec<usize> = (0..self.n).filter(|&i| a[i] != 0.0).collect();
+        let capacity = self.capacity();
+        match &self.held {
+            Held::Matrix(_) => {}
+            // Symmetric as it is, the whole matrix costs half of its rows.
+            Held::Some(..) if 2 * support.len() > self.n && capacity >= self.n => {
+                self.held = Held::Matrix(self.combined.matrix());
+            }
+            Held::Some(..) if support.len() <= capacity => self.hold(&support),
+            Held::Some(..) => {}
+        }
+    }
+
     /// Row i, which is held.
     pub(crate) fn row(&self, i: usize) -> &[f32] {
         match &self.held {

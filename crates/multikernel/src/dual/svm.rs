@@ -362,6 +362,7 @@ impl<'a> Svm<'a> {
             status,
             steps: self.steps,
             history: self.history,
+            forms: None,
         }
     }
 }

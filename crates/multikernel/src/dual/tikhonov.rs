@@ -114,6 +114,7 @@ pub fn solve(
                 status,
                 steps,
                 history,
+                forms: None,
             };
             return Ok(Tikhonov {
                 solution,

@@ -105,5 +105,6 @@ pub fn solve(
         status,
         steps,
         history,
+        forms: None,
     }
 }

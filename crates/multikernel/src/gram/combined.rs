@@ -4,6 +4,7 @@ use super::family::{CACHED_ROWS, Family, Map};
 use super::grid::Table;
 use super::lookup::Exponential;
 use super::products::{Row, add_rows};
+use super::symmetric::mirror;
 use super::{Coefficients, Gram};
 use crate::kernel::Profile;
 use crate::math::dot;
@@ -120,11 +121,20 @@ impl<'g> Combined<'g> {
         }
     }
 
-    /// The whole combined matrix, row after row.
+    /// The whole combined matrix, row after row; of a symmetric one whose statistics lie in memory the lower half is computed.
     pub fn matrix(&self) -> Vec<f32> {
-        let rows: Vec<usize> = (0..self.gram.n_rows()).collect();
-        let mut out = zeros(rows.len() * self.gram.n_cols());
-        self.rows(&rows, &mut out);
+        let n = self.gram.n_cols();
+        let mut out = zeros(self.gram.n_rows() * n);
+        if self.gram.symmetric && !self.computes_rows() {
+            let view = self.on(self.gram);
+            out.par_chunks_mut(ROWS * n.max(1))
+                .enumerate()
+                .for_each(|(b, out)| view.lower_rows(ROWS * b, out));
+            mirror(&mut out, n);
+        } else {
+            let rows: Vec<usize> = (0..self.gram.n_rows()).collect();
+            self.rows(&rows, &mut out);
+        }
         out
     }
 
@@ -206,6 +216,10 @@ impl<'g> Combined<'g> {
 
     pub(super) fn rows_on_this_thread(&self, rows: &[usize], out: &mut [f32]) {
         self.on(self.gram).rows_here(rows, out);
+    }
+
+    fn computes_rows(&self) -> bool {
+        self.parts.iter().any(|part| part.family().computes_rows())
     }
 
     fn block_rows(&self) -> usize {
@@ -315,30 +329,46 @@ impl View<'_> {
     /// Combined rows on this thread.
     fn rows_here(&self, rows: &[usize], out: &mut [f32]) {
         let n = self.gram.n_cols();
-        let samples: Vec<usize> = rows.iter().map(|&i| self.gram.rows.get(i)).collect();
-        // One part needs no sum over parts: straight into the result.
-        if let ([part], None) = (&self.of.parts[..], &self.of.shifts) {
-            let plain =
-                part.family().factors.is_none() && matches!(self.gram.cols, super::Index::All(_));
-            part.family().for_rows(&samples, |r, t| {
-                let out = &mut out[r * n..(r + 1) * n];
-                if let (true, Part::Table(_, table, alone)) = (plain, part) {
-                    fast_values(table, alone.as_ref(), t, out);
-                    return;
-                }
-                let mut sums = [0.0f64; TILE];
-                for (tile, out) in out.chunks_mut(TILE).enumerate() {
-                    let sums = &mut sums[..out.len()];
-                    sums.fill(0.0);
-                    self.add(part, samples[r], t, tile * TILE, Look::Fast, sums);
-                    round(sums, out);
-                }
+        if let Some((family, table, alone)) = self.only_table() {
+            let samples: Vec<usize> = rows.iter().map(|&i| self.gram.rows.get(i)).collect();
+            family.for_rows(&samples, |r, t| {
+                fast_values(table, alone, t, &mut out[r * n..(r + 1) * n]);
             });
             return;
         }
         self.for_sums(rows, Look::Fast, |r, sums| {
             round(sums, &mut out[r * n..(r + 1) * n]);
         });
+    }
+
+    /// The rows from `first` on, of a symmetric matrix, up to their diagonals.
+    fn lower_rows(&self, first: usize, out: &mut [f32]) {
+        let n = self.gram.n_cols();
+        let only = self.only_table();
+        let mut sums = vec![0.0; n];
+        for (i, out) in (first..).zip(out.chunks_mut(n)) {
+            let out = &mut out[..=i];
+            let sample = self.gram.rows.get(i);
+            if let Some((family, table, alone)) = only {
+                family.for_rows(&[sample], |_, t| fast_values(table, alone, &t[..=i], out));
+                continue;
+            }
+            let sums = &mut sums[..=i];
+            self.sum_row(sample, Look::Fast, sums);
+            round(sums, out);
+        }
+    }
+
+    /// The one table, if there is nothing else in the combination: its values need no sum and go straight into the result.
+    fn only_table(&self) -> Option<(&Family, &Table, Option<&Exponential>)> {
+        match (&self.of.parts[..], &self.of.shifts, &self.gram.cols) {
+            ([Part::Table(family, table, alone)], None, super::Index::All(_))
+                if family.factors.is_none() =>
+            {
+                Some((family, table, alone.as_ref()))
+            }
+            _ => None,
+        }
     }
 
     /// Row of sample i of every part, if all of them lie in memory as they are.
@@ -357,59 +387,66 @@ impl View<'_> {
             .collect()
     }
 
+    /// The first columns of the combined row of sample i before it is rounded, as many as `sums` is long.
+    fn sum_row(&self, i: usize, look: Look, sums: &mut [f64]) {
+        sums.fill(0.0);
+        if let Some(rows) = self.plain_rows(i) {
+            add_rows(&rows, sums);
+            return;
+        }
+        for part in &self.of.parts {
+            part.family()
+                .for_rows(&[i], |_, t| self.add(part, i, t, look, sums));
+        }
+        self.shift(i, sums);
+    }
+
     /// Hands out combined rows before they are rounded.
     fn for_sums(&self, rows: &[usize], look: Look, mut each: impl FnMut(usize, &[f64])) {
         let n = self.gram.n_cols();
         let samples: Vec<usize> = rows.iter().map(|&i| self.gram.rows.get(i)).collect();
         // Rows that lie in memory are summed one at a time, so that the sums stay in the first cache.
-        let block = if self.of.parts.iter().any(|p| p.family().computes_rows()) {
-            rows.len().max(1)
-        } else {
-            1
-        };
-        let mut sums = vec![0.0f64; block * n];
-        if samples
-            .first()
-            .is_some_and(|&i| self.plain_rows(i).is_some())
-        {
-            for (r, rows) in samples.iter().map(|&i| self.plain_rows(i)).enumerate() {
-                sums[..n].fill(0.0);
-                add_rows(&rows.unwrap_or_default(), &mut sums[..n]);
-                each(r, &sums[..n]);
+        if !self.of.computes_rows() {
+            let mut sums = vec![0.0; n];
+            for (r, &i) in samples.iter().enumerate() {
+                self.sum_row(i, look, &mut sums);
+                each(r, &sums);
             }
             return;
         }
-        for (b, samples) in samples.chunks(block).enumerate() {
-            sums.fill(0.0);
-            for part in &self.of.parts {
-                part.family().for_rows(samples, |r, t| {
-                    self.add(part, samples[r], t, 0, look, &mut sums[r * n..(r + 1) * n]);
-                });
-            }
-            if let Some((row_means, col_means, grand)) = &self.of.shifts {
-                for (sums, &i) in sums.chunks_mut(n).zip(samples) {
-                    for (j, sum) in sums.iter_mut().enumerate() {
-                        *sum += grand - row_means[i] - col_means[self.gram.cols.get(j)];
-                    }
-                }
-            }
-            for (r, sums) in sums.chunks(n).take(samples.len()).enumerate() {
-                each(b * block + r, sums);
-            }
+        let mut sums = vec![0.0f64; samples.len() * n];
+        for part in &self.of.parts {
+            part.family().for_rows(&samples, |r, t| {
+                self.add(part, samples[r], t, look, &mut sums[r * n..(r + 1) * n]);
+            });
+        }
+        for ((r, sums), &i) in sums.chunks_mut(n).enumerate().zip(&samples) {
+            self.shift(i, sums);
+            each(r, sums);
         }
     }
 
-    /// Adds a part's values of sample i with columns `from..` to `sums`; `t` is the statistic's whole row.
-    fn add(&self, part: &Part<'_>, i: usize, t: &[f32], from: usize, look: Look, sums: &mut [f64]) {
+    /// Centres the first columns of the row of sample i.
+    fn shift(&self, i: usize, sums: &mut [f64]) {
+        let Some((row_means, col_means, grand)) = &self.of.shifts else {
+            return;
+        };
+        for (j, sum) in sums.iter_mut().enumerate() {
+            // In an order that is the same for (i, j) and (j, i).
+            *sum += grand - (row_means[i] + col_means[self.gram.cols.get(j)]);
+        }
+    }
+
+    /// Adds a part's values of sample i with the first columns to `sums`; `t` is the statistic's whole row.
+    fn add(&self, part: &Part<'_>, i: usize, t: &[f32], look: Look, sums: &mut [f64]) {
         let factors = part.family().factors.as_ref();
         match (&self.gram.cols, factors) {
             (super::Index::All(_), None) => {
-                add_values(part, &t[from..from + sums.len()], look, sums);
+                add_values(part, &t[..sums.len()], look, sums);
             }
             // Gathered first, so that looking up sees them side by side.
             (super::Index::Some(cols), None) => {
                 let mut gathered = [0.0f32; TILE];
-                let cols = &cols[from..from + sums.len()];
                 for (cols, sums) in cols.chunks(TILE).zip(sums.chunks_mut(TILE)) {
                     let gathered = &mut gathered[..cols.len()];
                     for (g, &j) in gathered.iter_mut().zip(cols) {
@@ -420,7 +457,7 @@ impl View<'_> {
             }
             (cols, _) => {
                 for (j, sum) in sums.iter_mut().enumerate() {
-                    let j = cols.get(from + j);
+                    let j = cols.get(j);
                     let value = match part {
                         Part::Scaled(_, factor) => factor * f64::from(t[j]),
                         Part::Table(_, table, _) => table.at(t[j]),

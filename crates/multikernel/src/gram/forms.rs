@@ -91,11 +91,7 @@ impl Gram {
                     gathered.extend(samples[..=i].iter().map(|&j| t[j]));
                     match &mut part {
                         Part::Sum(sum) => *sum += mixed_dot(&gathered, weights),
-                        Part::Histogram(histogram) => {
-                            for (t, w) in gathered.iter().zip(weights) {
-                                histogram.add(*t, *w);
-                            }
-                        }
+                        Part::Histogram(histogram) => histogram.add(&gathered, weights),
                     }
                 });
             }

@@ -133,10 +133,8 @@ impl FastTable {
         let (first, last) = (_mm256_setzero_si256(), _mm256_set1_epi32(self.last));
         let fraction = _mm256_set1_epi32(FRACTION_MASK as i32);
         let (one, middle) = (_mm256_set1_epi32(ONE_BITS as i32), _mm256_set1_ps(1.5));
-        let (chunks, rest) = t.as_chunks::<8>();
-        let (outs, rest_out) = out.as_chunks_mut::<8>();
-        for (t, out) in chunks.iter().zip(outs) {
-            let u = _mm256_add_ps(bytemuck::cast(*t), shift);
+        let eight = |t: [f32; 8]| -> [f32; 8] {
+            let u = _mm256_add_ps(bytemuck::cast(t), shift);
             let bits = _mm256_castps_si256(u);
             let cell = _mm256_sub_epi32(_mm256_srli_epi32::<{ CELL_SHIFT as i32 }>(bits), base);
             let cell = _mm256_min_epi32(_mm256_max_epi32(cell, first), last);
@@ -156,11 +154,17 @@ impl FastTable {
             let c2 = _mm256_shuffle_ps::<0x44>(ab_high, cd_high);
             let c3 = _mm256_shuffle_ps::<0xEE>(ab_high, cd_high);
             let value = _mm256_fmadd_ps(_mm256_fmadd_ps(c3, x, c2), x, c1);
-            *out = bytemuck::cast(_mm256_fmadd_ps(value, x, c0));
+            bytemuck::cast(_mm256_fmadd_ps(value, x, c0))
+        };
+        let (chunks, rest) = t.as_chunks::<8>();
+        let (outs, rest_out) = out.as_chunks_mut::<8>();
+        for (t, out) in chunks.iter().zip(outs) {
+            *out = eight(*t);
         }
-        for (out, t) in rest_out.iter_mut().zip(rest) {
-            *out = self.at(*t);
-        }
+        // In the same way, so that a value does not depend on its place in the row.
+        let mut last = [0.0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        rest_out.copy_from_slice(&eight(last)[..rest.len()]);
     }
 }
 

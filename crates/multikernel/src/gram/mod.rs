@@ -408,6 +408,7 @@ struct RowScorer<'a> {
     family: &'a Family,
     members: &'a [usize],
     histogram: Option<grid::Histogram>,
+    gathered: Vec<f32>,
     scores: Vec<f64>,
 }
 
@@ -420,6 +421,7 @@ impl<'a> RowScorer<'a> {
                 Map::Scaled(_) => None,
                 Map::Table(basis) => Some(basis.histogram()),
             },
+            gathered: Vec::new(),
             scores: vec![0.0; members.len()],
         }
     }
@@ -429,9 +431,9 @@ impl<'a> RowScorer<'a> {
         match (&self.family.map, &mut self.histogram) {
             (Map::Table(basis), Some(histogram)) => {
                 histogram.clear();
-                for (&j, &a) in cols.iter().zip(a) {
-                    histogram.add(t[j], a);
-                }
+                self.gathered.clear();
+                self.gathered.extend(cols.iter().map(|&j| t[j]));
+                histogram.add(&self.gathered, a);
                 basis.sums_of(histogram, self.members, &mut self.scores);
             }
             (Map::Scaled(factor), _) => {
@@ -476,7 +478,7 @@ fn family_forms(family: &Family, samples: &[usize], a: &[f64]) -> Vec<f64> {
                 .par_iter()
                 .map(|&start| {
                     let mut sum = 0.0;
-                    for_pairs(family, samples, a, start, |t, w| sum += w * f64::from(t));
+                    for_pairs(family, samples, a, start, |t, w| sum += mixed_dot(t, w));
                     sum
                 })
                 .collect();
@@ -502,27 +504,28 @@ fn family_forms(family: &Family, samples: &[usize], a: &[f64]) -> Vec<f64> {
     }
 }
 
-/// Visits the pairs (i, j ≤ i) of samples with i in the chunk from `start`: the statistic, and the pair's weight
+/// Visits the pairs (i, j ≤ i) of samples with i in the chunk from `start`, for every i at once: the statistics, and the pairs' weights
 /// a_i a_j, doubled off the diagonal, so that the symmetric half is visited once.
-#[inline(always)]
 fn for_pairs(
     family: &Family,
     samples: &[usize],
     a: &[f64],
     start: usize,
-    mut count: impl FnMut(f32, f64),
+    mut count: impl FnMut(&[f32], &[f64]),
 ) {
     let end = (start + CHUNK).min(samples.len());
     let block = family.block_rows();
+    let (mut gathered, mut weights) = (Vec::with_capacity(end), Vec::with_capacity(end));
     for from in (start..end).step_by(block) {
         let to = (from + block).min(end);
         family.for_rows(&samples[from..to], |r, t| {
             let i = from + r;
-            let twice = 2.0 * a[i];
-            for (&j, &aj) in samples[..i].iter().zip(a) {
-                count(t[j], twice * aj);
-            }
-            count(t[samples[i]], a[i] * a[i]);
+            gathered.clear();
+            gathered.extend(samples[..=i].iter().map(|&j| t[j]));
+            weights.clear();
+            weights.extend(a[..i].iter().map(|aj| 2.0 * a[i] * aj));
+            weights.push(a[i] * a[i]);
+            count(&gathered, &weights);
         });
     }
 }

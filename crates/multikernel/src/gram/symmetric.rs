@@ -51,7 +51,7 @@ pub(super) fn statistic(x: &Operand, observer: &dyn Observer) -> Result<Vec<f32>
 }
 
 /// Copies the lower half to the upper.
-fn mirror(values: &mut [f32], n: usize) {
+pub(super) fn mirror(values: &mut [f32], n: usize) {
     for start in (0..n).step_by(BLOCK) {
         let end = (start + BLOCK).min(n);
         let (above, below) = values.split_at_mut(end * n);

@@ -110,9 +110,12 @@ pub(super) fn fit(
     let with_constant = constant.then(|| gram.with_constant());
     let gram = with_constant.as_ref().unwrap_or(gram);
     let solved = solver(gram, &problem)?;
-    let solution = solved.solution;
+    let mut solution = solved.solution;
     let k = joint.n_classes;
-    let forms = gram.quadratic_forms(Coefficients::new(&solution.coefficients, k));
+    let forms = solution
+        .forms
+        .take()
+        .unwrap_or_else(|| gram.quadratic_forms(Coefficients::new(&solution.coefficients, k)));
     let mut found = Found {
         coefficients: solution.coefficients.clone(),
         weights: Vec::new(),

@@ -105,6 +105,7 @@ impl Mkl {
                 status: found.status,
                 steps: found.steps,
                 history: found.history.iter().map(|e| e.look).collect::<Vec<Look>>(),
+                forms: None,
             },
         })
     }

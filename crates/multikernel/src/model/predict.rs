@@ -3,7 +3,7 @@
 use super::{Model, Scheme};
 use crate::data::{Pairwise, Task, View, ViewData, Views};
 use crate::error::{Error, Result};
-use crate::gram::{Coefficients, Gram};
+use crate::gram::{Coefficients, Combined, Gram};
 use crate::mkl::pairs;
 use std::borrow::Cow;
 
@@ -128,26 +128,38 @@ impl Model {
                 .map_err(|e| shifted(e, from))?;
             let start = values.len();
             values.extend(rows.iter().flat_map(|_| &parts.biases));
-            self.add_kernels(&gram, &together, &mut values[start..]);
+            self.add_kernels(&gram, &together, |k, a| k.product(a), &mut values[start..]);
         }
         Ok(values)
     }
 
-    /// Decision values of the row samples of a Gram whose columns are the samples kept and whose kernels are those kept.
-    pub(crate) fn values_by(&self, gram: &Gram) -> Vec<f64> {
+    /// Decision values of the row samples of a Gram whose columns are the samples kept and whose kernels are those kept, from kernel
+    /// values in f32: for comparisons.
+    pub(crate) fn rounded_values_by(&self, gram: &Gram) -> Vec<f64> {
         let rows = 0..gram.n_rows();
         let mut values: Vec<f64> = rows.flat_map(|_| &self.parts.biases).copied().collect();
-        self.add_kernels(gram, &self.together(), &mut values);
+        self.add_kernels(
+            gram,
+            &self.together(),
+            |k, a| k.fast_product(a),
+            &mut values,
+        );
         values
     }
 
     /// Adds to every score what the kernels say.
-    fn add_kernels(&self, gram: &Gram, together: &[Together<'_>], values: &mut [f64]) {
+    fn add_kernels(
+        &self,
+        gram: &Gram,
+        together: &[Together<'_>],
+        product: impl Fn(&Combined<'_>, Coefficients<'_>) -> Vec<f64>,
+        values: &mut [f64],
+    ) {
         let (parts, outputs) = (&self.parts, self.n_scores());
         if parts.separate.is_some() {
             for m in 0..parts.kernels.len() {
                 let own = self.separate_coefficients(m).unwrap_or_default();
-                let scores = gram.kernel(m).product(Coefficients::new(own, outputs));
+                let scores = product(&gram.kernel(m), Coefficients::new(own, outputs));
                 // Every problem has its own weights, a joint one the same for all scores.
                 let problems = parts.problems();
                 let weight = |p: usize| parts.weights[(p % problems) * parts.kernels.len() + m];
@@ -159,9 +171,8 @@ impl Model {
         }
         for group in together {
             let k = group.scores.len();
-            let scores = gram
-                .combine(group.weights)
-                .product(Coefficients::new(&group.coefficients, k));
+            let coefficients = Coefficients::new(&group.coefficients, k);
+            let scores = product(&gram.combine(group.weights), coefficients);
             for (row, scores) in values.chunks_mut(outputs).zip(scores.chunks(k)) {
                 for (&p, score) in group.scores.iter().zip(scores) {
                     row[p] += score;

@@ -61,6 +61,7 @@ impl Part {
         let weights = mkl.sample_weight.as_ref();
         Mkl {
             sample_weight: weights.map(|w| self.rows.iter().map(|&i| w[i]).collect()),
+            confirm: false,
             ..mkl.clone()
         }
     }
@@ -74,7 +75,7 @@ impl Part {
             .filter_map(|kernel| set.kernels().iter().position(|k| k.name == kernel.name))
             .collect();
         let gram = set.gram().block(&self.out, &columns).select_kernels(&kept);
-        model.scores_of(model.values_by(&gram))
+        model.scores_of(model.rounded_values_by(&gram))
     }
 }
 

@@ -431,6 +431,7 @@ mod tests {
             max_rounds: usize::MAX,
             deadline: None,
             memory: 1 << 30,
+            confirm: true,
         }
     }
 

@@ -131,6 +131,7 @@ fn limits() -> Limits {
         max_rounds: usize::MAX,
         deadline: None,
         memory: u64::MAX,
+        confirm: true,
     }
 }
 

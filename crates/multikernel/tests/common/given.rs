@@ -65,6 +65,7 @@ pub fn limits(tolerance: f64) -> Limits {
         max_rounds: 500,
         deadline: None,
         memory: u64::MAX,
+        confirm: true,
     }
 }
 

@@ -348,6 +348,7 @@ fn mixed_groups_are_the_kernels_groups() {
         max_rounds: 1000,
         deadline: None,
         memory: u64::MAX,
+        confirm: true,
     };
     let direct = dual::solve(set.gram(), &norm, &problem, &limits, None, &());
     assert_eq!(direct.certificate, fitted.certificate);
