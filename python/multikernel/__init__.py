@@ -17,7 +17,7 @@ from importlib.metadata import version as _version
 from . import _native, kernels, plotting
 from ._base import DataWarning
 from ._estimators import MKLClassifier, MKLOneClass, MKLRegressor
-from ._gram import alignment, gram
+from ._gram import alignment, gram, rank_kernels
 from ._load import load
 from ._online import OnlineMKLClassifier
 from ._path import Path
@@ -43,6 +43,7 @@ __all__ = [
     "plot_path",
     "plot_weights",
     "plotting",
+    "rank_kernels",
     "save",
     "solvers",
 ]

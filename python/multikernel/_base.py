@@ -249,7 +249,7 @@ class BaseMKL(KernelEstimator):
         return prepared
 
     def _train(self, prepared: Prepared, listener: Listener, **changes: Any):
-        """Model, result object, notes and history."""
+        """Model, result object, notes, history, and where the next training may start."""
         options = {**prepared.options, **changes}
         options["class_weight"] = self._class_weight(prepared.all_targets, prepared.merged)
         model, training = prepared.kernels.fit(
@@ -260,12 +260,12 @@ class BaseMKL(KernelEstimator):
             **options,
         )
         result = {**json.loads(training["result"]), **json.loads(training["record"])}
-        return model, result, training["notes"], training["history"]
+        return model, result, training["notes"], training["history"], training["start"]
 
     def _fit(self, X: Any, y: Any, sample_weight):
         with Listener(self.verbose, self.callback) as listener:
             prepared = self._prepare(X, y, sample_weight, listener, keep=True)
-            model, result, notes, history = self._train(prepared, listener)
+            model, result, notes, history, _ = self._train(prepared, listener, alignment=True)
             self._adopt(model, result, history, None if prepared.by_place() else prepared.rows)
             self.notes_ = prepared.native.notes + prepared.notes() + notes
             result["notes"] = self.notes_
@@ -428,6 +428,9 @@ class BaseMKL(KernelEstimator):
     def path(self, X, y=None, *, C=None, norm=None, sample_weight=None) -> RegularisationPath:
         """Trains for every combination of several C and norms on kernels that are computed once.
 
+        Each training starts from the one for the next smaller C, or from the norm before, which saves most of the work; every
+        point reaches `tol` by itself.
+
         Parameters
         ----------
         X, y
@@ -461,10 +464,16 @@ class BaseMKL(KernelEstimator):
         with Listener(self.verbose, self.callback) as listener:
             prepared = self._prepare(X, y, sample_weight, listener, keep=False)
             names = prepared.kernels.names
-            for one_norm in listed(norm, self.norm):
-                for one_c in listed(C, self.C):
-                    _, result, _, _ = self._train(prepared, listener, norm=str(one_norm), c=number("C", one_c))
-                    points.append((str(one_norm), float(one_c), result))
+            costs = [number("C", one_c) for one_c in listed(C, self.C)]
+            smallest = None
+            for one_norm in map(str, listed(norm, self.norm)):
+                # From small C to large, each from the one before; the first from that of the norm before.
+                start, found = smallest, {}
+                for k in np.argsort(costs, kind="stable"):
+                    _, result, _, _, start = self._train(prepared, listener, norm=one_norm, c=costs[k], start=start)
+                    smallest = start if not found else smallest
+                    found[k] = result
+                points.extend((one_norm, costs[k], found[k]) for k in range(len(costs)))
         path = RegularisationPath._of(names, points)
         left = np.flatnonzero(~path.converged)
         if len(left):

@@ -1,4 +1,4 @@
-"""Kernel matrices and their alignments as NumPy arrays."""
+"""Kernel matrices, their alignments, and what each kernel predicts by itself, as NumPy arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from . import _data, _native
-from ._prepare import called
+from ._prepare import called, number
 from ._progress import threads
 from .kernels import Plan
 
@@ -57,18 +57,15 @@ def gram(X, kernels=None, *, reference=None, views=None, return_names=False, ran
     """
     plan = Plan(kernels)
     reader = BaseEstimator()
-    read = _read_given if plan.given else lambda own, data, reset: _data.read_features(own, data, views, reset)
-    base = read(reader, X if reference is None else reference, True)
-    n = len(base.native)
-    trained = base.native
-    if plan.functions:
-        squares = [called(f, base.seen_by(f), base.seen_by(f), (n, n)) for f in plan.functions]
-        trained = trained.with_matrices([f.name for f in plan.functions], squares, True)
     count = threads(n_jobs)
-    fitted = _native.Kernels(trained, plan.specs, plan.indefinite, int(random_state), count, None)
+    base, fitted = _fitted(reader, X if reference is None else reference, plan, views, random_state, count)
     rows = None
     if reference is not None:
-        new = read(reader, X, False) if not plan.given else _data.read_matrices(reader, X, False, n, fitted.names)
+        n = len(base.native)
+        if plan.given:
+            new = _data.read_matrices(reader, X, False, n, fitted.names)
+        else:
+            new = _data.read_features(reader, X, views, False)
         rows = new.native
         if plan.functions:
             crosses = [called(f, new.seen_by(f), base.seen_by(f), (len(rows), n)) for f in plan.functions]
@@ -77,8 +74,29 @@ def gram(X, kernels=None, *, reference=None, views=None, return_names=False, ran
     return (stack, fitted.names) if return_names else stack
 
 
-def _read_given(own: Any, data: Any, reset: bool) -> _data.Samples:
-    return _data.read_matrices(own, data, reset, None, None)
+def _fitted(
+    reader: BaseEstimator, X: Any, plan: Plan, views: Any, seed: Any, count: int
+) -> tuple[_data.Samples, _native.Kernels]:
+    """The samples, and kernels fitted to them."""
+    if plan.given:
+        base = _data.read_matrices(reader, X, True, None, None)
+    else:
+        base = _data.read_features(reader, X, views, True)
+    native = base.native
+    if plan.functions:
+        n = len(native)
+        squares = [called(f, base.seen_by(f), base.seen_by(f), (n, n)) for f in plan.functions]
+        native = native.with_matrices([f.name for f in plan.functions], squares, True)
+    return base, _native.Kernels(native, plan.specs, plan.indefinite, int(seed), count, None)
+
+
+def _targets(y: Any) -> Any:
+    """Classes or values, as the library takes them."""
+    y = column_or_1d(y)
+    if type_of_target(y) in ("continuous",):
+        return np.ascontiguousarray(y, dtype=np.float64)
+    classes, index = np.unique(y, return_inverse=True)
+    return [str(c) for c in classes], index.astype(np.uint32)
 
 
 def alignment(K, y=None, *, n_jobs=None):
@@ -111,16 +129,59 @@ def alignment(K, y=None, *, n_jobs=None):
     views = _data.read_matrices(BaseEstimator(), K, True, None, None).native
     count = threads(n_jobs)
     fitted = _native.Kernels(views, [], "allow", 0, count, None)
-    targets = None
-    if y is not None:
-        y = column_or_1d(y)
-        if type_of_target(y) in ("continuous",):
-            targets = np.ascontiguousarray(y, dtype=np.float64)
-        else:
-            classes, index = np.unique(y, return_inverse=True)
-            targets = ([str(c) for c in classes], index.astype(np.uint32))
-    own, between = fitted.alignments(targets, count)
+    own, between = fitted.alignments(None if y is None else _targets(y), count)
     if y is None:
         return between
     single = not isinstance(K, (dict, list, tuple)) and np.ndim(K) == 2
     return float(own[0]) if single else own
+
+
+def rank_kernels(X, y, kernels=None, *, C=1.0, views=None, random_state=0, n_jobs=None):
+    """Ranks kernels by what each predicts by itself.
+
+    The leave-one-out error of a least-squares SVM with each kernel alone, in closed form (Cawley 2006): no training is
+    repeated, and one inverse of a matrix serves all classes. It takes about n³ steps for each kernel, and says nothing about
+    what kernels are worth together.
+
+    Parameters
+    ----------
+    X : array, DataFrame, sparse matrix, list of strings, or dict or list of views
+        The samples, as for the estimators.
+    y : array of shape (n_samples,)
+        Classes, or values of a regression.
+    kernels : None, str, Kernel, callable or list of them
+        As for the estimators.
+    C : float, default=1.0
+        The price of errors; the larger, the less each kernel's predictor is smoothed.
+    views : dict or None
+        As for the estimators.
+    random_state : int, default=0
+        Seed of the sample of pairs from which widths are chosen above 2000 samples.
+    n_jobs : int or None
+        Threads.
+
+    Returns
+    -------
+    names : list of str
+        The kernels, those that predict best first.
+    errors : array of shape (kernels,)
+        Their errors, in the same order: the share of wrong classes, or the mean squared error of values.
+
+    See Also
+    --------
+    alignment : Another look at single kernels, which takes n² steps.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> names, errors = mk.rank_kernels(X, y, "rbf", views={"sepal": [0, 1], "petal": [2, 3]})
+    >>> names[0].startswith("petal"), bool(errors[0] < 0.1 < errors[1])
+    (True, True)
+    """
+    count = threads(n_jobs)
+    _, fitted = _fitted(BaseEstimator(), X, Plan(kernels), views, random_state, count)
+    errors = fitted.leave_one_out(_targets(y), number("C", C), count)
+    order = np.argsort(errors, kind="stable")
+    return [fitted.names[m] for m in order], errors[order]

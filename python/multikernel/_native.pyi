@@ -17,11 +17,14 @@ Part = (
     | tuple[str, list[str], int, NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]
 )
 
+class WarmStart: ...
+
 class Training(TypedDict):
     result: str
     notes: list[str]
     history: dict[str, NDArray[Any]]
     record: str
+    start: WarmStart | None
 
 class Views:
     def __new__(cls, parts: Sequence[Part]) -> Views: ...
@@ -60,6 +63,9 @@ class Kernels:
     def alignments(
         self, targets: Targets = None, threads: int = 1, listener: Listener | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float32]]: ...
+    def leave_one_out(
+        self, targets: Targets, c: float, threads: int = 1, listener: Listener | None = None
+    ) -> NDArray[np.float64]: ...
     def fit(
         self,
         targets: Targets,
@@ -77,6 +83,8 @@ class Kernels:
         seed: int,
         norm_matrix: Matrix | None = None,
         training_rows: tuple[list[int], int] | None = None,
+        start: WarmStart | None = None,
+        alignment: bool = False,
         threads: int = 1,
         listener: Listener | None = None,
     ) -> tuple[Model, Training]: ...

@@ -3,22 +3,28 @@
 use crate::errors::{guarded, to_json};
 use crate::job;
 use crate::machine::memory_to_use;
-use crate::model::{Model, Training};
+use crate::model::{Model, Start, Training};
 use crate::targets::GivenTargets;
 use crate::views::{Matrix, Views};
+use multikernel::baseline::leave_one_out;
 use multikernel::data::Targets;
+use multikernel::dual::Status;
 use multikernel::gram::{Gram, KernelSet, Options};
-use multikernel::inspect::inspect_kernels;
+use multikernel::inspect::{align_trained, inspect_kernels};
 use multikernel::kernel::{KernelSpec, choose};
-use multikernel::mkl::{ClassWeight, Mkl};
+use multikernel::mkl::{ClassWeight, Mkl, WarmStart};
 use multikernel::norm::NormSpec;
-use multikernel::observe::{Observer, Progress};
+use multikernel::observe::{self, Observer};
+use multikernel::record::Record;
 use multikernel::{Error, Result};
 use numpy::ndarray::{Array2, Array3};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray1};
 use pyo3::prelude::*;
 use std::collections::BTreeMap;
 use std::time::Instant;
+
+/// Alignments of fewer samples say little.
+const FEWEST_ALIGNED: usize = 50;
 
 /// The kernels of a SPEC string, each as JSON.
 #[pyfunction]
@@ -163,9 +169,27 @@ impl Kernels {
         Ok((own.into_pyarray(py), pairs.into_pyarray(py)))
     }
 
-    /// Trains on these kernels.
+    /// Leave-one-out error of each kernel by itself.
+    #[pyo3(signature = (targets, c, threads=1, listener=None))]
+    fn leave_one_out<'py>(
+        &self,
+        py: Python<'py>,
+        targets: Option<GivenTargets<'py>>,
+        c: f64,
+        threads: usize,
+        listener: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let targets = GivenTargets::targets(targets.as_ref());
+        let errors = job::run(py, threads, listener.as_ref(), |reporter| {
+            check_count(&targets, self.set.gram().n_rows())?;
+            leave_one_out(self.set.gram(), &targets, c, reporter)
+        })?;
+        Ok(errors.into_pyarray(py))
+    }
+
+    /// Trains on these kernels; `start` is the result for another C or norm, `alignment` asks for what a report shows of it.
     #[pyo3(signature = (targets, *, norm, c, solver, loss, multiclass, bias, class_weight, sample_weight, tol, max_iter,
-        seed, norm_matrix=None, training_rows=None, threads=1, listener=None))]
+        seed, norm_matrix=None, training_rows=None, start=None, alignment=false, threads=1, listener=None))]
     #[allow(
         clippy::too_many_arguments,
         reason = "each is an option of the estimators"
@@ -187,6 +211,8 @@ impl Kernels {
         seed: u64,
         norm_matrix: Option<Matrix<'py>>,
         training_rows: Option<(Vec<usize>, usize)>,
+        start: Option<&Start>,
+        alignment: bool,
         threads: usize,
         listener: Option<Py<PyAny>>,
     ) -> PyResult<(Model, Training)> {
@@ -220,14 +246,32 @@ impl Kernels {
             mkl.matrix = matrix.doubles();
         }
         let targets = GivenTargets::targets(targets.as_ref());
-        let mut fitted = job::run(py, threads, listener.as_ref(), |reporter| {
+        mkl.start = start.map(|start| start.inner.clone());
+        let (mut fitted, record) = job::run(py, threads, listener.as_ref(), |reporter| {
             check_count(&targets, self.set.gram().n_rows())?;
-            mkl.fit(&self.set, &targets, reporter)
+            let mut fitted = mkl.fit(&self.set, &targets, reporter)?;
+            let mut record = Record::new(&fitted);
+            if alignment && fitted.status != Status::Stopped {
+                let options = Options {
+                    memory: memory_to_use(),
+                    seed,
+                    ..Options::default()
+                };
+                let mut notes = Vec::new();
+                // A search fits many small sets: a third of the samples costs a tenth of what their training does.
+                let most = (self.set.gram().n_rows() / 3).max(FEWEST_ALIGNED);
+                record.alignment = align_trained(
+                    &self.set, &targets, &fitted, most, &options, reporter, &mut notes,
+                );
+                fitted.notes.append(&mut notes);
+            }
+            Ok((fitted, record))
         })?;
+        let start = WarmStart::of(&fitted);
         if let Some((rows, n)) = training_rows {
             guarded(|| fitted.model.trained_on(&rows, n))?;
         }
-        let mut training = Training::new(&fitted, seed, self.seconds)?;
+        let mut training = Training::new(py, &fitted, &record, start, seed, self.seconds)?;
         training.add_notes(&self.notes);
         Ok((Model::from(fitted.model), training))
     }
@@ -257,14 +301,7 @@ fn stacked(gram: &Gram, observer: &dyn Observer) -> Result<Array3<f32>> {
     }
     let mut values = Vec::with_capacity(m * rows * cols);
     for k in 0..m {
-        let progress = Progress::Work {
-            stage: "computing kernels",
-            done: k as u64,
-            total: m as u64,
-        };
-        if observer.progress(&progress).is_break() {
-            return Err(Error::Stopped);
-        }
+        observe::work(observer, "computing kernels", k, m)?;
         values.append(&mut gram.kernel(k).matrix());
     }
     Array3::from_shape_vec((m, rows, cols), values).map_err(shape)

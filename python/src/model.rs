@@ -6,9 +6,9 @@ use crate::views::Views;
 use multikernel::certificate::relative_gap;
 use multikernel::data::ViewData;
 use multikernel::evaluate::{Bootstrap, Known, evaluate};
-use multikernel::mkl::Fitted;
+use multikernel::mkl::{Fitted, WarmStart};
 use multikernel::model::Scores;
-use multikernel::observe::{Observer, Progress};
+use multikernel::observe::{self, Observer};
 use multikernel::record::Record;
 use multikernel::result::ResultObject;
 use multikernel::{Error, Result};
@@ -21,6 +21,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde_json::json;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Samples that are predicted between two looks at signals.
 const BLOCK: usize = 1024;
@@ -259,14 +260,7 @@ fn all_scores(
     let n = views.len();
     let mut values = Vec::new();
     for from in (0..n).step_by(BLOCK) {
-        let progress = Progress::Work {
-            stage: "predicting",
-            done: from as u64,
-            total: n as u64,
-        };
-        if observer.progress(&progress).is_break() {
-            return Err(Error::Stopped);
-        }
+        observe::work(observer, "predicting", from, n)?;
         let last = (from + BLOCK).min(n);
         let padded = (last - from).next_multiple_of(ROWS);
         let rows: Vec<usize> = (from..from + padded).map(|i| i.min(last - 1)).collect();
@@ -279,6 +273,12 @@ fn all_scores(
         .map_err(|e| Error::input("", format!("scores do not fit their shape ({e})"), ""))
 }
 
+/// Where another training on the same kernels may start.
+#[pyclass(module = "multikernel._native", name = "WarmStart", frozen)]
+pub(crate) struct Start {
+    pub(crate) inner: Arc<WarmStart>,
+}
+
 /// How a training went.
 #[derive(IntoPyObject)]
 pub(crate) struct Training {
@@ -289,11 +289,20 @@ pub(crate) struct Training {
     history: Py<PyDict>,
     /// What a report shows besides, as JSON.
     record: String,
+    /// None where the next training cannot start from this one.
+    start: Option<Py<Start>>,
 }
 
 impl Training {
     /// `kernels` are the seconds that computing the kernels took.
-    pub(crate) fn new(fitted: &Fitted, seed: u64, kernels: f64) -> PyResult<Self> {
+    pub(crate) fn new(
+        py: Python<'_>,
+        fitted: &Fitted,
+        record: &Record,
+        start: Option<WarmStart>,
+        seed: u64,
+        kernels: f64,
+    ) -> PyResult<Self> {
         let mut result = ResultObject::new(fitted);
         result.seed = seed;
         result.seconds.kernels = kernels;
@@ -302,28 +311,29 @@ impl Training {
             let problems = fitted.problems.iter().enumerate();
             problems.flat_map(|(k, p)| p.history.iter().enumerate().map(move |(r, l)| (k, r, l)))
         };
-        let history = Python::attach(|py| -> PyResult<Py<PyDict>> {
-            let history = PyDict::new(py);
-            let numbers = |f: fn(&multikernel::dual::Look) -> f64| {
-                PyArray1::from_vec(py, looks().map(|(_, _, look)| f(look)).collect())
-            };
-            let problem: Vec<usize> = looks().map(|(problem, _, _)| problem).collect();
-            let round: Vec<usize> = looks().map(|(_, round, _)| round + 1).collect();
-            let steps: Vec<u64> = looks().map(|(_, _, look)| look.steps).collect();
-            history.set_item("problem", PyArray1::from_vec(py, problem))?;
-            history.set_item("round", PyArray1::from_vec(py, round))?;
-            history.set_item("seconds", numbers(|look| look.seconds))?;
-            history.set_item("primal", numbers(|look| look.primal))?;
-            history.set_item("dual", numbers(|look| look.dual))?;
-            history.set_item("gap", numbers(|look| relative_gap(look.primal, look.dual)))?;
-            history.set_item("steps", PyArray1::from_vec(py, steps))?;
-            Ok(history.unbind())
-        })?;
+        let history = PyDict::new(py);
+        let numbers = |f: fn(&multikernel::dual::Look) -> f64| {
+            PyArray1::from_vec(py, looks().map(|(_, _, look)| f(look)).collect())
+        };
+        let problem: Vec<usize> = looks().map(|(problem, _, _)| problem).collect();
+        let round: Vec<usize> = looks().map(|(_, round, _)| round + 1).collect();
+        let steps: Vec<u64> = looks().map(|(_, _, look)| look.steps).collect();
+        history.set_item("problem", PyArray1::from_vec(py, problem))?;
+        history.set_item("round", PyArray1::from_vec(py, round))?;
+        history.set_item("seconds", numbers(|look| look.seconds))?;
+        history.set_item("primal", numbers(|look| look.primal))?;
+        history.set_item("dual", numbers(|look| look.dual))?;
+        history.set_item("gap", numbers(|look| relative_gap(look.primal, look.dual)))?;
+        history.set_item("steps", PyArray1::from_vec(py, steps))?;
+        let start = start.map(|start| Start {
+            inner: Arc::new(start),
+        });
         Ok(Training {
             result: to_json(&result)?,
             notes: fitted.notes.clone(),
-            history,
-            record: to_json(&Record::new(fitted))?,
+            history: history.unbind(),
+            record: to_json(record)?,
+            start: start.map(|start| Py::new(py, start)).transpose()?,
         })
     }
 

@@ -5,10 +5,10 @@ use crate::job;
 use crate::kernels::from_json;
 use crate::model::Model;
 use crate::views::Views;
+use multikernel::Result;
 use multikernel::kernel::choose;
-use multikernel::observe::{Observer, Progress};
+use multikernel::observe;
 use multikernel::online::{Rule, Settings};
-use multikernel::{Error, Result};
 use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray2};
 use pyo3::exceptions::PyValueError;
@@ -55,8 +55,12 @@ impl Online {
                 .iter()
                 .map(|k| from_json(k))
                 .collect::<Result<_>>()?;
+            let rule: Rule = solver.parse()?;
             let settings = Settings {
-                rule: rule(solver, c)?,
+                rule: match rule.has("C") {
+                    true => rule.with("C", c)?,
+                    false => rule,
+                },
                 norm: norm.parse()?,
                 classes,
                 budget: budget.map(str::parse).transpose()?,
@@ -127,7 +131,7 @@ impl Online {
         }
         job::run(py, threads, listener.as_ref(), |reporter| {
             for from in (0..n).step_by(BLOCK) {
-                look(reporter, "learning", from, n)?;
+                observe::work(reporter, "learning", from, n)?;
                 let rows: Vec<usize> = (from..(from + BLOCK).min(n)).collect();
                 let block = views.select(&rows)?;
                 let known: Vec<Option<&str>> = rows.iter().map(|&i| Some(&labels[i][..])).collect();
@@ -159,7 +163,7 @@ impl Online {
         let values = job::run(py, threads, listener.as_ref(), |reporter| {
             let mut values = Vec::with_capacity(n * classes);
             for from in (0..n).step_by(BLOCK) {
-                look(reporter, "predicting", from, n)?;
+                observe::work(reporter, "predicting", from, n)?;
                 let rows: Vec<usize> = (from..(from + BLOCK).min(n)).collect();
                 for outcome in online.predict(&views.select(&rows)?)? {
                     match *outcome.scores {
@@ -222,46 +226,5 @@ impl Online {
         let value = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
         self.inner.carry(value);
         Ok(())
-    }
-}
-
-fn look(observer: &dyn Observer, stage: &str, done: usize, total: usize) -> Result<()> {
-    let progress = Progress::Work {
-        stage,
-        done: done as u64,
-        total: total as u64,
-    };
-    match observer.progress(&progress).is_break() {
-        true => Err(Error::Stopped),
-        false => Ok(()),
-    }
-}
-
-/// `om2`, `pa1`, `omcl`, `obscure[:eta=ETA]` or `pegasos[:lambda=L]`.
-fn rule(solver: &str, c: f64) -> Result<Rule> {
-    let wrong = || {
-        Error::input(
-            "solver",
-            format!("'{solver}' does not learn from a stream"),
-            "give om2 (or auto), pa1, omcl, obscure, obscure:eta=2, pegasos or pegasos:lambda=0.001",
-        )
-    };
-    let (name, parameter) = match solver.split_once(':') {
-        None => (solver, None),
-        Some((name, rest)) => {
-            let (key, value) = rest.split_once('=').ok_or_else(wrong)?;
-            let value: f64 = value.parse().map_err(|_| wrong())?;
-            (name, Some((key, value)))
-        }
-    };
-    match (name, parameter) {
-        ("auto" | "om2", None) => Ok(Rule::Om2),
-        ("pa1", None) => Ok(Rule::PassiveAggressive { c }),
-        ("omcl", None) => Ok(Rule::Omcl { c }),
-        ("obscure", None) => Ok(Rule::Obscure { eta: 2.0 }),
-        ("obscure", Some(("eta", eta))) => Ok(Rule::Obscure { eta }),
-        ("pegasos", None) => Ok(Rule::Pegasos { lambda: 1e-3 }),
-        ("pegasos", Some(("lambda", lambda))) => Ok(Rule::Pegasos { lambda }),
-        _ => Err(wrong()),
     }
 }

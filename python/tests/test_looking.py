@@ -69,6 +69,7 @@ def test_a_report_says_what_was_learned(fitted, cancer, tmp_path):
     assert page.startswith("<!DOCTYPE html>") and "0 and 1 told apart" in page
     assert "Relative gap, round by round" in page and fitted.kernel_names_[0] in page
     assert "<span>MKLClassifier().fit(X,</span> <span>y)</span>" in page, "how to get it again"
+    assert 'id="alignments"' in page and "Computed on a sample of 189 samples" in page
     assert "Confusions" not in page, "nothing was measured"
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
 

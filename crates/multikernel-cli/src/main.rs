@@ -5,6 +5,7 @@ mod commands;
 mod machine;
 mod output;
 mod progress;
+mod samples;
 mod session;
 mod stream;
 mod training;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
     match commands::run(arguments.command) {
         Ok(Ending::Done) => ExitCode::SUCCESS,
         Ok(Ending::NotConverged) => ExitCode::from(NOT_CONVERGED),
+        Ok(Ending::Stopped) => ExitCode::from(INTERRUPTED),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) if matches!(error.downcast_ref(), Some(Error::Stopped)) => {
             eprintln!("stopped; nothing was written");

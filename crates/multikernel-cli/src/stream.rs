@@ -1,29 +1,28 @@
 //! The job of `online`: lines in, learning, lines out, and a state that survives anything.
 
+mod run;
+mod written;
+
+pub(crate) use written::summary;
+
 use crate::args::KernelArgs;
-use crate::output::number;
 use crate::session::Session;
-use anyhow::{Context, Result};
+use anyhow::Result;
+use multikernel::Error;
 use multikernel::data::{
-    LineReader, ScaleKind, ScaleOption, StreamEvent, StreamExample, StreamLine, StreamOptions,
-    StreamParser,
+    LineReader, ScaleKind, ScaleOption, StreamLine, StreamOptions, StreamParser,
 };
 use multikernel::kernel::{KernelSpec, Kind, Normalize, Width};
-use multikernel::online::{Online, Outcome, Settings};
-use multikernel::{Error, Model};
+use multikernel::online::{Online, Settings};
+use run::Run;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, sync_channel};
 
 /// Lines that are taken up together, if they wait.
 const BATCH: usize = 256;
-/// How often a source that gives nothing is asked whether the user wants to stop.
-const PATIENCE: Duration = Duration::from_millis(50);
-/// Wrong lines that are named; the others are counted.
-const NAMED: u64 = 20;
 
 /// Where lines come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,23 +82,6 @@ pub(crate) struct Done {
     pub(crate) notes: Vec<String>,
     /// Seconds until the learner was there.
     pub(crate) ready: f64,
-}
-
-/// A run in progress.
-struct Run<'a, 'w> {
-    job: &'a Job<'a>,
-    session: &'a Session,
-    out: &'w mut dyn Write,
-    parser: StreamParser,
-    online: Option<Online>,
-    position: Position,
-    /// Examples that wait for the first block to be complete, or for the batch to end, and the lines they came from.
-    block: Vec<(u64, StreamExample)>,
-    /// Lines taken up so far, of this pass.
-    taken: u64,
-    since_checkpoint: u64,
-    notes: Vec<String>,
-    ready: f64,
 }
 
 /// What comes from the source.
@@ -229,269 +211,6 @@ impl Job<'_> {
     }
 }
 
-impl Run<'_, '_> {
-    /// All passes; true if the user stopped them.
-    fn passes(&mut self) -> Result<bool> {
-        while self.position.passes < self.job.epochs {
-            if self.position.begun == self.position.passes {
-                self.position.begun += 1;
-                self.position.lines = 0;
-                self.position.examples = 0;
-                if let (Some(online), true) = (&mut self.online, self.position.passes > 0) {
-                    online.begin_pass();
-                }
-            }
-            if self.pass()? {
-                return Ok(true);
-            }
-            self.position.passes += 1;
-        }
-        Ok(false)
-    }
-
-    fn pass(&mut self) -> Result<bool> {
-        let done = self.position.lines;
-        let lines = match self.job.resume {
-            Some(Resume::Position) if self.position.passes == 0 => self.job.lines(done, done)?,
-            _ => self.job.lines(done, 0)?,
-        };
-        self.taken = done;
-        loop {
-            if self.session.watcher.stopped() {
-                // a first block that is not complete is learned nothing of: a resumed run begins before it
-                if self.online.is_some() {
-                    self.flush()?;
-                }
-                return Ok(true);
-            }
-            let mut next = match lines.recv_timeout(PATIENCE) {
-                Ok(line) => Some(line),
-                Err(RecvTimeoutError::Timeout) => continue,
-                Err(RecvTimeoutError::Disconnected) => break,
-            };
-            let mut count = 0;
-            while let Some(line) = next.take() {
-                self.line(line)?;
-                count += 1;
-                if count < BATCH {
-                    next = lines.try_recv().ok();
-                }
-            }
-            if self.online.is_some() {
-                self.flush()?;
-            }
-            self.checkpoint_if_due()?;
-        }
-        if self.online.is_none() && !self.block.is_empty() {
-            self.begin()?;
-        }
-        self.flush()?;
-        Ok(false)
-    }
-
-    fn line(&mut self, line: Line) -> Result<()> {
-        let (number, text) = match line {
-            Line::Text(number, text) => (number, text),
-            Line::Failed(e) => {
-                return Err(e).with_context(|| self.job.options.name.clone());
-            }
-            Line::TooLong(number) => {
-                let error = Error::input(
-                    format!("{} line {number}", self.job.options.name),
-                    "the line is too long for an example",
-                    "give lines of at most 64 MiB",
-                );
-                return self.bad(number, error);
-            }
-        };
-        // the header was read in the first pass
-        let begins = self.position.examples == 0 && self.block.is_empty();
-        if self.position.passes > 0 && begins && self.parser.is_header(&text) {
-            self.taken = number;
-            return Ok(());
-        }
-        match self.parser.line(&text, number) {
-            Ok(None) => {
-                self.taken = number;
-                Ok(())
-            }
-            Ok(Some(StreamEvent::Example(example))) => {
-                self.block.push((number, example));
-                self.taken = number;
-                if self.online.is_none() && self.block.len() >= self.job.first_block {
-                    self.begin()?;
-                    self.flush()?;
-                }
-                Ok(())
-            }
-            Ok(Some(StreamEvent::Label { id, label })) => {
-                if self.online.is_none() {
-                    self.begin()?;
-                }
-                self.flush()?;
-                self.teach(number, &id, &label)
-            }
-            Err(error) if self.parser.is_lost() => Err(error.into()),
-            Err(error) => self.bad(number, error),
-        }
-    }
-
-    /// A wrong line: passed over or fatal, as the user chose. What came before it is learned first.
-    fn bad(&mut self, number: u64, error: Error) -> Result<()> {
-        if !self.job.skip_bad {
-            if self.online.is_some() {
-                self.flush()?;
-                self.checkpoint()?;
-            }
-            return Err(error.into());
-        }
-        self.taken = self.taken.max(number);
-        self.position.bad_lines += 1;
-        if self.position.bad_lines <= NAMED {
-            writeln!(io::stderr(), "warning: {error}; the line is passed over")?;
-        }
-        Ok(())
-    }
-
-    /// Makes the learner from the examples of the first block.
-    fn begin(&mut self) -> Result<()> {
-        loop {
-            let examples: Vec<&StreamExample> = self.block.iter().map(|(_, e)| e).collect();
-            if examples.is_empty() {
-                return Ok(());
-            }
-            let views = self.parser.views(&examples)?;
-            let (specs, chosen) = self.job.kernels.choose(&views)?;
-            let settings = self.job.settings.clone();
-            let made = Online::scaled(settings, &specs, &self.job.scale, &views, self.session.seed);
-            match made {
-                Ok(online) => {
-                    self.notes.extend(chosen);
-                    self.notes.extend_from_slice(online.notes());
-                    self.online = Some(online);
-                    self.ready = self.session.elapsed();
-                    return self.prepare();
-                }
-                Err(error) => match row_of(&error).filter(|&row| row < self.block.len()) {
-                    Some(row) => {
-                        let (number, _) = self.block.remove(row);
-                        self.taken_back(number, error)?;
-                    }
-                    None => return Err(error.into()),
-                },
-            }
-        }
-    }
-
-    /// An example that turned out to be wrong when its values were looked at.
-    fn taken_back(&mut self, number: u64, error: Error) -> Result<()> {
-        let place = format!("{} line {number}", self.job.options.name);
-        self.bad(number, without_row(error).within(&place))
-    }
-
-    fn prepare(&mut self) -> Result<()> {
-        if let (Some(path), Some(online)) = (&self.job.comparator, &mut self.online) {
-            online.compare_with(Model::load(path)?)?;
-        }
-        Ok(())
-    }
-
-    /// Learns what waits.
-    fn flush(&mut self) -> Result<()> {
-        while !self.block.is_empty() {
-            let Some(online) = &mut self.online else {
-                break;
-            };
-            let examples: Vec<&StreamExample> = self.block.iter().map(|(_, e)| e).collect();
-            let views = self.parser.views(&examples)?;
-            let labels: Vec<Option<&str>> = examples.iter().map(|e| e.label.as_deref()).collect();
-            let learned = match self.position.passes {
-                0 => online.learn(&views, &labels),
-                _ => online.learn_again(&views, &labels, self.position.examples),
-            };
-            match learned {
-                Ok(outcomes) => {
-                    self.write(&outcomes)?;
-                    self.position.examples += outcomes.len() as u64;
-                    self.since_checkpoint += outcomes.len() as u64;
-                    self.block.clear();
-                }
-                Err(error) => match row_of(&error).filter(|&row| row < self.block.len()) {
-                    Some(row) => {
-                        // those before it are learned, then it is looked at
-                        let rest = self.block.split_off(row);
-                        self.flush()?;
-                        let mut rest = rest.into_iter();
-                        let Some((number, _)) = rest.next() else {
-                            return Err(error.into());
-                        };
-                        self.taken = number - 1;
-                        self.position.lines = number - 1;
-                        self.taken_back(number, error)?;
-                        self.block = rest.collect();
-                        if let Some((last, _)) = self.block.last() {
-                            self.taken = *last;
-                        }
-                    }
-                    None => return Err(error.into()),
-                },
-            }
-        }
-        self.position.lines = self.position.lines.max(self.taken);
-        self.out.flush()?;
-        Ok(())
-    }
-
-    fn teach(&mut self, number: u64, id: &str, label: &str) -> Result<()> {
-        let Some(online) = &mut self.online else {
-            return Ok(());
-        };
-        match online.teach(id, label) {
-            Ok(outcome) => {
-                let line = Written::new(online, &outcome, Some(id), number, self.job.scores, true);
-                self.out.write_all(&line.to_bytes()?)?;
-                self.taken = number;
-                self.since_checkpoint += 1;
-                Ok(())
-            }
-            Err(error) => {
-                let place = format!("{} line {number}", self.job.options.name);
-                self.bad(number, error.within(&place))
-            }
-        }
-    }
-
-    fn write(&mut self, outcomes: &[Outcome]) -> Result<()> {
-        let Some(online) = &self.online else {
-            return Ok(());
-        };
-        for (outcome, (number, example)) in outcomes.iter().zip(&self.block) {
-            let id = example.id.as_deref();
-            let line = Written::new(online, outcome, id, *number, self.job.scores, false);
-            self.out.write_all(&line.to_bytes()?)?;
-        }
-        Ok(())
-    }
-
-    fn checkpoint_if_due(&mut self) -> Result<()> {
-        match &self.job.checkpoint {
-            Some((_, every)) if self.since_checkpoint >= *every => self.checkpoint(),
-            _ => Ok(()),
-        }
-    }
-
-    fn checkpoint(&mut self) -> Result<()> {
-        let (Some((file, _)), Some(online)) = (&self.job.checkpoint, &mut self.online) else {
-            return Ok(());
-        };
-        self.position.parser = self.parser.learned();
-        online.carry(serde_json::to_value(&self.position)?);
-        online.save(file)?;
-        self.since_checkpoint = 0;
-        Ok(())
-    }
-}
-
 /// Whether kernels or scaling are chosen by the samples of a first block.
 pub(crate) fn needs_block(specs: &[KernelSpec], scale: &[ScaleOption]) -> bool {
     let scaled = scale
@@ -512,80 +231,6 @@ pub(crate) fn needs_block(specs: &[KernelSpec], scale: &[ScaleOption]) -> bool {
     scaled || chosen
 }
 
-/// The line that is written for an example.
-#[derive(Serialize)]
-struct Written<'a> {
-    line: u64,
-    id: Option<&'a str>,
-    prediction: Option<&'a str>,
-    correct: Option<bool>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    late: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    scores: Option<serde_json::Map<String, serde_json::Value>>,
-}
-
-impl<'a> Written<'a> {
-    /// Written in one piece, so that a closed pipe is an error of the pipe.
-    fn to_bytes(&self) -> Result<Vec<u8>> {
-        let mut bytes = serde_json::to_vec(self)?;
-        bytes.push(b'\n');
-        Ok(bytes)
-    }
-
-    fn new(
-        online: &'a Online,
-        outcome: &Outcome,
-        id: Option<&'a str>,
-        line: u64,
-        scores: bool,
-        late: bool,
-    ) -> Self {
-        let classes = online.classes();
-        // a single score is the second class's
-        let names = match online.settings().binary {
-            true => classes.get(1..).unwrap_or_default(),
-            false => classes,
-        };
-        Written {
-            line,
-            id,
-            prediction: outcome
-                .prediction
-                .and_then(|k| classes.get(k as usize))
-                .map(String::as_str),
-            correct: outcome.correct,
-            late,
-            scores: scores.then(|| {
-                let pairs = names.iter().zip(&outcome.scores);
-                pairs.map(|(name, s)| (name.clone(), (*s).into())).collect()
-            }),
-        }
-    }
-}
-
-/// The row, from 0, that an error of the library names.
-fn row_of(error: &Error) -> Option<usize> {
-    let Error::Input(error) = error else {
-        return None;
-    };
-    let after = error.place.split("row ").nth(1)?;
-    let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
-    digits.parse::<usize>().ok()?.checked_sub(1)
-}
-
-/// The same error without the row of the block, which nobody but the program knows.
-fn without_row(error: Error) -> Error {
-    match error {
-        Error::Input(mut e) => {
-            let parts = e.place.split(", ").filter(|part| !part.starts_with("row "));
-            e.place = parts.collect::<Vec<_>>().join(", ");
-            Error::Input(e)
-        }
-        other => other,
-    }
-}
-
 /// `FILE` or `FILE:every`.
 pub(crate) fn checkpoint_option(text: &str) -> multikernel::Result<(PathBuf, u64)> {
     const EVERY: u64 = 1000;
@@ -603,53 +248,4 @@ pub(crate) fn checkpoint_option(text: &str) -> multikernel::Result<(PathBuf, u64
         ));
     }
     Ok((Path::new(file).to_path_buf(), every))
-}
-
-/// Words about the stream so far.
-pub(crate) fn summary(done: &Done) -> String {
-    let (online, report) = (&done.online, done.online.report());
-    let mut out = format!(
-        "\n{} examples, {} labelled, {} classes; {} support vectors after {} updates\n",
-        report.examples,
-        report.labelled,
-        online.classes().len(),
-        online.n_support(),
-        report.updates
-    );
-    for (p, pass) in report.passes.iter().enumerate() {
-        let name = match p {
-            0 => "online error".to_owned(),
-            p => format!("error of pass {}", p + 1),
-        };
-        out.push_str(&format!(
-            "{name} {:.4} ({} mistakes of {})\n",
-            pass.error(),
-            pass.mistakes,
-            pass.labelled
-        ));
-    }
-    if let Some(bound) = online.mistake_bound() {
-        out.push_str(&format!(
-            "Theorem 1 for the comparator: {} rounds went wrong, at most {} may\n",
-            bound.wrong_rounds,
-            number(bound.bound)
-        ));
-    }
-    for (count, what) in [
-        (done.position.bad_lines, "wrong lines were passed over"),
-        (
-            report.removed,
-            "support vectors were taken away by the budget",
-        ),
-        (
-            report.given_up,
-            "examples were given up waiting for a label",
-        ),
-        (online.n_waiting() as u64, "examples wait for a label"),
-    ] {
-        if count > 0 {
-            out.push_str(&format!("{count} {what}\n"));
-        }
-    }
-    out
 }

@@ -1,36 +1,32 @@
-//! What `train` and `demo` share: from data to a trained model with everything that is said about it.
+//! What `train`, `tune` and `demo` share: from data to a trained model with everything that is said about it.
+
+mod known;
+mod trained;
+
+pub(crate) use known::Known;
+use known::metrics;
+use trained::Compared;
+pub(crate) use trained::Trained;
 
 use crate::args::KernelArgs;
-use crate::machine;
-use crate::output::{number, table, write_whole};
 use crate::progress::Watcher;
 use crate::session::{Session, command_line};
-use crate::weights::{self, Bar};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use multikernel::baseline::{self, Holdout};
 use multikernel::calibration::Calibration;
-use multikernel::certificate::relative_gap;
 use multikernel::data::{ScaleOption, Scaling, Split, Targets, ViewData, Views};
-use multikernel::dual::Status;
-use multikernel::evaluate::{Bootstrap, evaluate};
 use multikernel::gram::{Indefinite, KernelSet, Options};
-use multikernel::inspect::align;
-use multikernel::metrics::{Truth, measure};
-use multikernel::mkl::{ProblemReport, Watched};
+use multikernel::inspect::{ALIGNED_SAMPLES, align_trained};
+use multikernel::mkl::Watched;
 use multikernel::observe::{Observer, Progress};
-use multikernel::record::{Evaluation, Record, Stability, Tuning};
+use multikernel::record::{Record, Stability};
 use multikernel::result::ResultObject;
 use multikernel::select::SHARED;
 use multikernel::stability::{HeldOut, Settings, stability};
-use multikernel::{Error, Fitted, Mkl, Model};
-use serde::Serialize;
+use multikernel::{Error, Fitted, Mkl};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// The stability of more kernels is not shown as text.
-const SHOWN_KERNELS: usize = 20;
 
 /// What is to be trained on which samples.
 pub(crate) struct Job<'a> {
@@ -55,43 +51,6 @@ pub(crate) struct Job<'a> {
     pub(crate) stability: Option<usize>,
     /// What was chosen on the way here, in sentences.
     pub(crate) notes: Vec<String>,
-}
-
-/// A model and what is to be said about it.
-pub(crate) struct Trained {
-    pub(crate) model: Model,
-    pub(crate) status: Status,
-    pub(crate) result: ResultObject,
-    pub(crate) notes: Vec<String>,
-    /// What is kept in the model beside the result object; its notes are filled in when it is kept.
-    pub(crate) record: Record,
-    held_out: usize,
-    problems: Vec<ProblemReport>,
-    /// Lines of the table of baselines.
-    compared: Vec<Compared>,
-}
-
-/// The result object, with what was asked for beside it.
-#[derive(Serialize)]
-pub(crate) struct Object<'a> {
-    #[serde(flatten)]
-    result: &'a ResultObject,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    stability: Option<&'a Stability>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tuning: Option<&'a Tuning>,
-}
-
-/// A way to learn and what it reaches.
-struct Compared {
-    name: String,
-    metrics: BTreeMap<String, f64>,
-}
-
-/// Samples and what is true of them.
-pub(crate) struct Known {
-    pub(crate) views: Views,
-    pub(crate) targets: Targets,
 }
 
 impl Job<'_> {
@@ -203,15 +162,16 @@ impl Job<'_> {
                 memory: session.memory_left(),
                 ..options
             };
-            let weights: Vec<f64> = bars(&result).iter().map(|bar| bar.weight).collect();
-            // With --bias on, a joint problem has one more kernel, which aligns with nothing.
-            let weights = &weights[..set.kernels().len()];
-            match align(&set, &known.targets, weights, &options, &session.watcher) {
-                Ok(Ok(alignment)) => record.alignment = Some(alignment),
-                Ok(Err(why)) => notes.push(why),
-                Err(Error::Stopped) => {}
-                Err(error) => notes.push(format!("alignments were not computed: {error}")),
-            }
+            let (targets, watcher) = (&known.targets, &session.watcher);
+            record.alignment = align_trained(
+                &set,
+                targets,
+                &fitted,
+                ALIGNED_SAMPLES,
+                &options,
+                watcher,
+                &mut notes,
+            );
             session.watcher.clear();
         }
         result.seconds.load = load;
@@ -431,82 +391,6 @@ impl Observer for Patience<'_> {
     }
 }
 
-/// Classes as metrics want them.
-struct Classes(Vec<Option<u32>>);
-
-impl Classes {
-    fn as_truth<'a>(&'a self, targets: &'a Targets) -> Truth<'a> {
-        match targets {
-            Targets::None => Truth::None,
-            Targets::Real(values) => Truth::Real(values),
-            Targets::Classes { .. } => Truth::Classes(&self.0),
-        }
-    }
-}
-
-impl Known {
-    fn truth(targets: &Targets) -> Classes {
-        match targets {
-            Targets::Classes { index, .. } => Classes(index.iter().map(|&c| Some(c)).collect()),
-            Targets::None | Targets::Real(_) => Classes(Vec::new()),
-        }
-    }
-
-    fn measured(&self, model: &Model) -> Result<BTreeMap<String, f64>> {
-        let scores = model.scores(&self.views)?;
-        let truth = Self::truth(&self.targets);
-        Ok(measure(
-            &model.predictions(&scores),
-            &scores,
-            truth.as_truth(&self.targets),
-        ))
-    }
-}
-
-/// The weights of all kernels.
-fn bars(result: &ResultObject) -> Vec<Bar> {
-    let kernels = result.kernels.iter();
-    kernels
-        .map(|kernel| Bar {
-            name: kernel.name.clone(),
-            group: kernel.group.clone(),
-            weight: kernel.weight.0.iter().sum::<f64>() / kernel.weight.0.len().max(1) as f64,
-        })
-        .collect()
-}
-
-impl Known {
-    /// What the model is worth on samples that were held out, with intervals.
-    fn judged(&self, model: &Model, seed: u64) -> Result<Evaluation> {
-        let scores = model.scores(&self.views)?;
-        let truth = Self::truth(&self.targets);
-        let bootstrap = Bootstrap {
-            seed,
-            ..Bootstrap::default()
-        };
-        let samples = format!("{} samples held out", self.views.len());
-        let truth = truth.as_truth(&self.targets);
-        Ok(evaluate(model, &scores, truth, samples, &bootstrap))
-    }
-}
-
-/// What the model reaches in training (`train_…`) and on the samples held out.
-fn metrics(
-    model: &Model,
-    known: &Known,
-    held_out: Option<&Known>,
-) -> Result<BTreeMap<String, f64>> {
-    let training = known.measured(model)?;
-    let mut all: BTreeMap<String, f64> = training
-        .into_iter()
-        .map(|(name, value)| (format!("train_{name}"), value))
-        .collect();
-    if let Some(held_out) = held_out {
-        all.extend(held_out.measured(model)?);
-    }
-    Ok(all)
-}
-
 /// C = 1/(λN).
 fn cost_of(lambda: f64, samples: usize) -> multikernel::Result<f64> {
     if lambda > 0.0 && lambda.is_finite() {
@@ -517,220 +401,4 @@ fn cost_of(lambda: f64, samples: usize) -> multikernel::Result<f64> {
         format!("it is {lambda}"),
         "give a positive finite number",
     ))
-}
-
-impl Trained {
-    /// Time and memory up to now.
-    pub(crate) fn account(&mut self, session: &Session) {
-        self.result.seconds.total = session.elapsed();
-        self.result.peak_memory_bytes = machine::peak_memory();
-    }
-
-    /// Keeps the result object with the model, and what a report shows besides.
-    pub(crate) fn keep_result(&mut self) -> Result<()> {
-        self.record.notes = self.notes.clone();
-        let training = self.record.beside(&self.result)?;
-        self.model.set_training(training);
-        Ok(())
-    }
-
-    /// The rounds of all problems as CSV.
-    pub(crate) fn write_history(&self, file: &Path) -> Result<()> {
-        let mut text =
-            String::from("problem,round,seconds,primal,dual,relative_gap,steps,validation\n");
-        for problem in &self.problems {
-            for (round, look) in problem.history.iter().enumerate() {
-                let gap = relative_gap(look.primal, look.dual);
-                let validation = problem.validation.get(round);
-                text.push_str(&format!(
-                    "\"{}\",{},{:.6},{},{},{gap},{},{}\n",
-                    problem.name.replace('"', "\"\""),
-                    round + 1,
-                    look.seconds,
-                    look.primal,
-                    look.dual,
-                    look.steps,
-                    validation.map(f64::to_string).unwrap_or_default()
-                ));
-            }
-        }
-        write_whole(file, |out| out.write_all(text.as_bytes()))
-            .with_context(|| file.display().to_string())
-    }
-
-    pub(crate) fn text(&self) -> String {
-        let mut out = self.title();
-        out.push_str(&weights::text(&bars(&self.result), self.problems.len()));
-        out.push_str(&self.certificate());
-        out.push_str(&self.comparison());
-        out.push_str(&self.stability());
-        let seconds = &self.result.seconds;
-        out.push_str(&format!(
-            "\ntime: load {:.2} s, kernels {:.2} s, training {:.2} s, in all {:.2} s\n",
-            seconds.load, seconds.kernels, seconds.train, seconds.total
-        ));
-        out
-    }
-
-    fn title(&self) -> String {
-        let (model, result) = (&self.model, &self.result);
-        let what = match model.classes().len() {
-            0 => model.task().to_string(),
-            classes => match result.multiclass {
-                Some("joint") => format!("{}, {classes} classes jointly", model.task()),
-                Some(scheme) => format!("{}, {classes} classes by {scheme}", model.task()),
-                None => format!("{}, {classes} classes", model.task()),
-            },
-        };
-        let held_out = match self.held_out {
-            0 => String::new(),
-            n => format!(" ({n} more held out)"),
-        };
-        let kernels = result.kernels.len();
-        format!(
-            "\n{what}: {} samples{held_out}, {kernels} {}\nnorm {}, loss {}, C {}, bias {}, solver {}\n",
-            result.n_samples,
-            if kernels == 1 { "kernel" } else { "kernels" },
-            model.norm(),
-            model.loss(),
-            model.c(),
-            if model.has_bias() { "on" } else { "off" },
-            result.solver
-        )
-    }
-
-    fn certificate(&self) -> String {
-        let result = &self.result;
-        let gap = match (result.relative_gap, result.dual) {
-            (Some(gap), Some(dual)) => format!(
-                "relative gap {gap:.1e} (primal {}, dual {})",
-                number(result.primal),
-                number(dual)
-            ),
-            _ if result.primal.is_nan() => {
-                format!("no objective and no gap: {} minimises none", result.solver)
-            }
-            _ => format!("primal {}, no dual bound", number(result.primal)),
-        };
-        let status = match self.status {
-            Status::Converged => "converged",
-            Status::MaxIterations if result.primal.is_nan() => "the passes are done",
-            Status::MaxIterations if matches!(&result.solver[..], "om2" | "pa1") => {
-                "the passes are done; its steps do not know C (the solver exact reaches the gap)"
-            }
-            Status::MaxIterations if matches!(&result.solver[..], "obscure" | "pegasos") => {
-                "NOT converged: the epochs are done (--epochs allows more, the solver exact reaches the gap)"
-            }
-            Status::MaxIterations => "NOT converged: no further progress is possible",
-            Status::TimeLimit => "NOT converged: the time was up",
-            Status::Stopped => "NOT converged: stopped by the user",
-        };
-        let rounds = result.iterations;
-        format!(
-            "\n{gap}\n{status} after {rounds} {}; {} of {} samples have coefficients\n",
-            if rounds == 1 { "round" } else { "rounds" },
-            result.n_support,
-            result.n_samples
-        )
-    }
-
-    /// How sure the weights are.
-    fn stability(&self) -> String {
-        let Some(stability) = &self.record.stability else {
-            return String::new();
-        };
-        let mut order: Vec<usize> = (0..stability.shares.len()).collect();
-        let share = |m: &usize| stability.shares[*m].value;
-        order.sort_by(|a, b| share(b).total_cmp(&share(a)).then(a.cmp(b)));
-        let left = order.len().saturating_sub(SHOWN_KERNELS);
-        order.truncate(SHOWN_KERNELS);
-        let percent = |value: f64| format!("{:.1} %", 100.0 * value);
-        let interval = format!("{:.0} % interval", 100.0 * stability.level);
-        let mut header = vec!["kernel", "share", &interval, "chosen"];
-        if stability.shuffled.is_some() {
-            header.extend(["shuffled", "p"]);
-        }
-        let without = stability.without.as_ref();
-        let effect = without.map(|w| format!("{} without", w.metric));
-        header.extend(effect.as_deref());
-        let rows: Vec<Vec<String>> = order
-            .iter()
-            .map(|&m| {
-                let own = stability.shares[m];
-                let mut row = vec![
-                    self.result
-                        .kernels
-                        .get(m)
-                        .map_or(String::new(), |k| k.name.clone()),
-                    percent(own.value),
-                    format!("{} … {}", percent(own.low), percent(own.high)),
-                    percent(stability.chosen[m]),
-                ];
-                if let Some(shuffled) = &stability.shuffled {
-                    row.push(percent(shuffled.mean[m]));
-                    row.push(format!("{:.3}", shuffled.p_value[m]));
-                }
-                if let Some(without) = without {
-                    let change = without.change.get(m).copied().flatten();
-                    row.push(change.map_or("-".into(), |c| format!("{c:+.4}")));
-                }
-                row
-            })
-            .collect();
-        let mut out = format!(
-            "\nhow sure the weights are ({}, {} rounds):\n{}",
-            stability.method,
-            stability.rounds,
-            table(&header, &rows)
-        );
-        if left > 0 {
-            out.push_str(&format!("  … and {left} more kernels\n"));
-        }
-        out
-    }
-
-    /// The result object, with what was asked for beside it.
-    pub(crate) fn object(&self) -> Object<'_> {
-        Object {
-            result: &self.result,
-            stability: self.record.stability.as_ref(),
-            tuning: self.record.tuning.as_ref(),
-        }
-    }
-
-    /// What was reached, beside what simpler ways reach.
-    fn comparison(&self) -> String {
-        let columns: Vec<(&str, &str)> = [
-            ("accuracy", "accuracy held out"),
-            ("train_accuracy", "in training"),
-            ("r2", "R² held out"),
-            ("mae", "mean error held out"),
-            ("train_r2", "R² in training"),
-            ("train_mae", "mean error in training"),
-            ("accepted", "accepted held out"),
-            ("train_accepted", "accepted in training"),
-        ]
-        .into_iter()
-        .filter(|(key, _)| self.result.metrics.contains_key(*key))
-        .collect();
-        if columns.is_empty() {
-            return String::new();
-        }
-        let mut header = vec![""];
-        header.extend(columns.iter().map(|c| c.1));
-        let rows: Vec<Vec<String>> = self
-            .compared
-            .iter()
-            .map(|line| {
-                let mut row = vec![line.name.clone()];
-                row.extend(columns.iter().map(|(key, _)| {
-                    line.metrics
-                        .get(*key)
-                        .map_or("-".into(), |v| format!("{v:.4}"))
-                }));
-                row
-            })
-            .collect();
-        format!("\n{}", table(&header, &rows))
-    }
 }

@@ -2,37 +2,9 @@
 
 mod common;
 
-use common::{Folder, noise, stderr};
+use common::{Folder, TRAIN, number, stderr, two_views, with};
 use serde_json::Value;
 
-/// Two classes in two views, one of them noise, with labels beside; `from` makes other samples of the same kind.
-fn two_views(folder: &Folder, name: &str, n: usize, from: usize) {
-    let file = format!("{name}.npz");
-    folder.arrays(&file, &[("good", &[n, 3]), ("bad", &[n, 2])], |a, k| {
-        let class = if a == 0 { (k / 3 % 2) as f32 } else { 0.0 };
-        1.5 * class + noise(from + 5000 * a + k)
-    });
-    let labels: Vec<&str> = (0..n).map(|i| ["no", "yes"][i % 2]).collect();
-    folder.write(&format!("{name}.txt"), labels.join("\n"));
-}
-
-fn number(value: &Value) -> f64 {
-    value
-        .as_f64()
-        .unwrap_or_else(|| panic!("a number: {value}"))
-}
-
-const TRAIN: [&str; 9] = [
-    "train",
-    "--features",
-    "v.npz",
-    "--labels",
-    "v.txt",
-    "--model",
-    "m.mk",
-    "--kernel",
-    "rbf",
-];
 const TUNE: [&str; 13] = [
     "tune",
     "--features",
@@ -48,10 +20,6 @@ const TUNE: [&str; 13] = [
     "--norm",
     "lp:1,lp:2",
 ];
-
-fn with<'a>(first: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
-    [first, more].concat()
-}
 
 #[test]
 fn a_model_is_evaluated_with_intervals() {
@@ -499,15 +467,19 @@ fn the_stability_of_weights_is_shown_and_kept() {
     );
 }
 
-/// Ctrl-C ends a search: the best of what was tried is the model, or the checkpoint keeps it.
+/// Trainings of a search that takes long enough to be stopped.
 #[cfg(unix)]
-#[test]
-fn a_search_that_is_stopped_keeps_what_it_had() {
-    use std::process::Stdio;
-    use std::time::{Duration, Instant};
-    let folder = Folder::new();
-    two_views(&folder, "v", 900, 0);
-    let start = |more: &[&str]| {
+struct LongSearch {
+    folder: Folder,
+    child: std::process::Child,
+}
+
+#[cfg(unix)]
+impl LongSearch {
+    fn start(more: &[&str]) -> Self {
+        use std::process::Stdio;
+        let folder = Folder::new();
+        two_views(&folder, "v", 900, 0);
         let costs: Vec<String> = (1..400)
             .map(|k| format!("{}", f64::from(k) / 10.0))
             .collect();
@@ -534,40 +506,93 @@ fn a_search_that_is_stopped_keeps_what_it_had() {
             .current_dir(folder.path("."))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        command.spawn().expect("it starts")
-    };
-    let wait_for_lines = |count: usize| {
+        let child = command.spawn().expect("it starts");
+        LongSearch { folder, child }
+    }
+
+    fn wait_until(&self, ready: impl Fn(&Self) -> bool) {
+        use std::time::{Duration, Instant};
         let begin = Instant::now();
-        let lines = || {
-            std::fs::read_to_string(folder.path("s.jsonl")).map_or(0, |text| text.lines().count())
-        };
-        while lines() < count {
+        while !ready(self) {
             assert!(
                 begin.elapsed() < Duration::from_secs(120),
                 "no training in two minutes"
             );
             std::thread::sleep(Duration::from_millis(20));
         }
-    };
-    let child = start(&["--checkpoint", "s.jsonl", "--no-baselines"]);
-    wait_for_lines(12);
-    let interrupt = |id: u32| {
-        let done = std::process::Command::new("kill")
-            .args(["-INT", &id.to_string()])
+    }
+
+    /// Ctrl-C, and what it said until its end.
+    fn interrupt(self) -> (Folder, std::process::Output) {
+        let id = self.child.id().to_string();
+        let sent = std::process::Command::new("kill")
+            .args(["-INT", &id])
             .status();
-        assert!(done.expect("kill").success());
+        assert!(sent.expect("kill").success());
+        let output = self.child.wait_with_output().expect("it ends");
+        (self.folder, output)
+    }
+}
+
+/// Ctrl-C ends a search, and the checkpoint keeps it.
+#[cfg(unix)]
+#[test]
+fn a_search_that_is_stopped_keeps_what_it_had() {
+    let search = LongSearch::start(&["--checkpoint", "s.jsonl", "--no-baselines"]);
+    let lines = |folder: &Folder| {
+        std::fs::read_to_string(folder.path("s.jsonl")).map_or(0, |text| text.lines().count())
     };
-    interrupt(child.id());
-    let output = child.wait_with_output().expect("it ends");
+    search.wait_until(|search| lines(&search.folder) >= 12);
+    let (folder, output) = search.interrupt();
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     assert!(
         String::from_utf8_lossy(&output.stdout)
             .contains("the same command with --resume goes on from there")
     );
+    assert_eq!(stderr(&output), "", "nothing is said against it");
     assert!(!folder.path("best.mk").exists());
-    let kept = std::fs::read_to_string(folder.path("s.jsonl"))
-        .expect("the checkpoint")
-        .lines()
-        .count();
-    assert!(kept >= 12);
+    assert!(lines(&folder) >= 12);
+}
+
+/// Without a checkpoint the model is trained with the best of what was tried, however little that is.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_search_that_is_stopped_without_a_checkpoint_keeps_the_best() {
+    let search = LongSearch::start(&["--json", "result.json"]);
+    // The search has no sign of life but the time it works: 1 s of it is ten times what reading and kernels take.
+    let worked = |search: &LongSearch| {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", search.child.id()));
+        let stat = stat.expect("it runs");
+        let after_name = stat.rsplit(')').next().expect("the name");
+        let ticks = after_name.split_whitespace().nth(11).expect("user time");
+        ticks.parse::<u64>().expect("ticks") >= 100
+    };
+    search.wait_until(worked);
+    let (folder, output) = search.interrupt();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        said.contains("stopped: now training with the best of "),
+        "{said}"
+    );
+    assert!(
+        said.contains("--checkpoint FILE keeps a search that is stopped"),
+        "{said}"
+    );
+    let result = std::fs::read_to_string(folder.path("result.json")).expect("the result");
+    let result: Value = serde_json::from_str(&result).expect("JSON");
+    let tuning = &result["tuning"];
+    let points = tuning["points"].as_array().expect("points").len();
+    assert!((1..798).contains(&points), "{points} points");
+    assert!((1.0..=5.0).contains(&number(&tuning["folds"])));
+    assert_eq!(result["baselines"], serde_json::json!({}));
+    folder.good(&[
+        "predict",
+        "--model",
+        "best.mk",
+        "--features",
+        "v.npz",
+        "--out",
+        "p.csv",
+    ]);
 }

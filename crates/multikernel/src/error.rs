@@ -40,11 +40,16 @@ pub enum Error {
     Stopped,
 }
 
-/// One sentence: `place: found; remedy`.
+/// One sentence: `place: found; remedy`, or where it is about one of the samples that were given
+/// `place, row N, part: found; remedy`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputError {
-    /// File, row, column, kernel or option; may be empty.
+    /// File, view, kernel or option; may be empty.
     pub place: String,
+    /// The sample, counted from 0 among those that the call was given (people read it counted from 1).
+    pub row: Option<usize>,
+    /// What of that sample, its column for example; may be empty.
+    pub part: String,
     /// What was found there.
     pub found: String,
     /// What would be right; may be empty.
@@ -53,14 +58,29 @@ pub struct InputError {
 
 impl fmt::Display for InputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.place.is_empty() {
-            write!(f, "{}: ", self.place)?;
+        let position = self.position();
+        if !position.is_empty() {
+            write!(f, "{position}: ")?;
         }
         f.write_str(&self.found)?;
         if !self.remedy.is_empty() {
             write!(f, "; {}", self.remedy)?;
         }
         Ok(())
+    }
+}
+
+impl InputError {
+    /// Where it was found, as it stands in the sentence.
+    pub fn position(&self) -> String {
+        let row = self.row.map(|row| format!("row {}", row + 1));
+        let parts = [
+            self.place.clone(),
+            row.unwrap_or_default(),
+            self.part.clone(),
+        ];
+        let named: Vec<String> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+        named.join(", ")
     }
 }
 
@@ -73,9 +93,40 @@ impl Error {
     ) -> Self {
         Error::Input(InputError {
             place: place.into(),
+            row: None,
+            part: String::new(),
             found: found.into(),
             remedy: remedy.into(),
         })
+    }
+
+    /// The same error about one of the samples that were given, counted from 0: its place is a part of that sample.
+    pub fn of_row(self, row: usize) -> Self {
+        match self {
+            Error::Input(e) => Error::Input(InputError {
+                place: String::new(),
+                row: Some(row),
+                part: e.position(),
+                ..e
+            }),
+            other => other,
+        }
+    }
+
+    /// The sample that it is about, counted from 0 among those that the call was given.
+    pub fn row(&self) -> Option<usize> {
+        match self {
+            Error::Input(e) => e.row,
+            _ => None,
+        }
+    }
+
+    /// The same error without the number of the sample, for callers whose users do not know it.
+    pub fn without_row(self) -> Self {
+        match self {
+            Error::Input(e) => Error::Input(InputError { row: None, ..e }),
+            other => other,
+        }
     }
 
     /// The same error, with a wider place put before its own.
@@ -134,6 +185,26 @@ mod tests {
             Error::input("x.csv row 3", "found 4 columns", "give 5").to_string(),
             "x.csv row 3: found 4 columns; give 5"
         );
+    }
+
+    #[test]
+    fn the_sample_is_told_and_can_be_left_out() {
+        let column = || Error::input("column 2", "it is -1", "").of_row(4);
+        assert_eq!(column().row(), Some(4));
+        let error = column().within("view 'x'").within("s line 9");
+        assert_eq!(
+            error.to_string(),
+            "s line 9, view 'x', row 5, column 2: it is -1"
+        );
+        assert_eq!(error.row(), Some(4));
+        let error = error.without_row();
+        assert_eq!(error.to_string(), "s line 9, view 'x', column 2: it is -1");
+        assert_eq!(error.row(), None);
+        assert_eq!(
+            Error::input("", "bad", "").of_row(0).to_string(),
+            "row 1: bad"
+        );
+        assert_eq!(Error::Stopped.of_row(0).row(), None);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Dense linear algebra: the one matrix product everything is built on, behind a safe door; sums in a fixed order; the
-//! Cholesky factor.
+//! Cholesky factor; sums brought to 0.
 
 use rayon::prelude::*;
 
@@ -148,9 +148,38 @@ pub(crate) fn solve_upper(factor: &[f64], b: &mut [f64]) {
     }
 }
 
+/// Makes Σ a = 0, which a bias asks of coefficients: the side that is too large shrinks, and so stays feasible.
+pub(crate) fn balance(a: &mut [f64]) {
+    let side = |a: &[f64], sign: f64| -> f64 { a.iter().map(|a| (sign * a).max(0.0)).sum() };
+    let (plus, minus) = (side(a, 1.0), side(a, -1.0));
+    let (sign, factor) = match plus > minus {
+        true => (1.0, minus / plus),
+        false => (-1.0, if minus > 0.0 { plus / minus } else { 1.0 }),
+    };
+    for a in a.iter_mut().filter(|a| sign * **a > 0.0) {
+        *a *= factor;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_larger_side_shrinks() {
+        let mut a = [1.0, 2.0, -1.0, 0.0];
+        balance(&mut a);
+        assert_eq!(a, [1.0 / 3.0, 2.0 / 3.0, -1.0, 0.0]);
+        let mut a = [0.5, -4.0];
+        balance(&mut a);
+        assert_eq!(a, [0.5, -0.5]);
+        let mut a = [0.0, -4.0];
+        balance(&mut a);
+        assert_eq!(a, [0.0, 0.0]);
+        let mut a = [0.0, 0.0];
+        balance(&mut a);
+        assert_eq!(a, [0.0, 0.0]);
+    }
 
     #[test]
     fn agrees_with_the_definition_for_awkward_shapes() {

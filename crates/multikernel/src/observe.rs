@@ -1,5 +1,6 @@
 //! Progress of long work, and the way to stop it.
 
+use crate::{Error, Result};
 use std::ops::ControlFlow;
 
 /// What an observer is told.
@@ -43,6 +44,22 @@ pub trait Observer: Sync {
     fn progress(&self, progress: &Progress<'_>) -> ControlFlow<()> {
         let _ = progress;
         ControlFlow::Continue(())
+    }
+}
+
+/// Tells of work that has nothing to give before it is complete.
+///
+/// # Errors
+/// [`Error::Stopped`] if the observer asks to stop.
+pub fn work(observer: &dyn Observer, stage: &str, done: usize, total: usize) -> Result<()> {
+    let progress = Progress::Work {
+        stage,
+        done: done as u64,
+        total: total as u64,
+    };
+    match observer.progress(&progress) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(Error::Stopped),
     }
 }
 

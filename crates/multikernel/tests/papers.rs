@@ -7,6 +7,7 @@ use common::given::{exact, gram, limits, norm, scalar};
 use common::problems::{LOSSES, Random, kernels, problem};
 use multikernel::dual::{self, Limits, Start, Status, interleaved, tikhonov, wrapper};
 use multikernel::norm::Norm;
+use std::time::{Duration, Instant};
 
 #[track_caller]
 fn assert_close(x: f64, y: f64, tolerance: f64, what: &str) {
@@ -224,6 +225,59 @@ fn the_tikhonov_form_is_solved_in_the_users_scale() {
             let again = tikhonov::solve(&gram, &norm, &scalar, mu, &limits(1e-5), Some(start), &())
                 .unwrap();
             assert_eq!(again.solution.steps, 0, "{what}: a start at the optimum");
+        }
+    }
+}
+
+/// A start is scaled with τ, and a coefficient at its bound may then be a rounding outside, where no gap ever closes: each
+/// solve of the usual problem went on until its rounds were used up.
+#[test]
+fn the_tikhonov_form_ends_from_any_start() {
+    for seed in [32, 34, 39] {
+        let mut random = Random(seed);
+        for loss in ["hinge", "epsilon:0.1", "one-class"] {
+            for r in [1.0, 1.25, 2.0] {
+                let drawn = block(&mut random, loss, r);
+                let largest = drawn.costs.iter().fold(0.0f64, |a, b| a.max(*b));
+                let problem = Problem {
+                    costs: drawn.costs.iter().map(|c| c / largest).collect(),
+                    ..drawn
+                };
+                let (gram, norm, scalar) = (
+                    gram(&problem.kernels),
+                    norm(&problem.omega),
+                    scalar(&problem),
+                );
+                let limits = || Limits {
+                    max_rounds: 100_000,
+                    deadline: Some(Instant::now() + Duration::from_secs(60)),
+                    ..limits(1e-4)
+                };
+                let cold = tikhonov::solve(&gram, &norm, &scalar, 0.5, &limits(), None, &());
+                let cold = cold.unwrap().solution;
+                let all_at_the_bound = vec![1e3; cold.coefficients.len()];
+                for (name, mu, scale, coefficients) in [
+                    ("a larger price", 5.0, 1.0, &cold.coefficients),
+                    ("a smaller price", 5e-3, 1.0, &cold.coefficients),
+                    ("weights too large", 0.5, 1e3, &cold.coefficients),
+                    ("coefficients outside", 0.5, 1.0, &all_at_the_bound),
+                ] {
+                    let start = Start {
+                        coefficients: coefficients.clone(),
+                        weights: cold.weights.iter().map(|w| w * scale).collect(),
+                    };
+                    let from = Some(start);
+                    let warm = tikhonov::solve(&gram, &norm, &scalar, mu, &limits(), from, &());
+                    let found = warm.unwrap().solution;
+                    let what = format!("seed {seed} {loss} r {r} bias {} {name}", problem.bias);
+                    assert_eq!(found.status, Status::Converged, "{what}");
+                    assert!(
+                        found.history.len() < 500,
+                        "{what}: {} rounds",
+                        found.history.len()
+                    );
+                }
+            }
         }
     }
 }

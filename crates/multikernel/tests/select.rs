@@ -329,6 +329,10 @@ fn a_stopped_search_goes_on_where_it_was() {
     .unwrap();
     checkpoint.finish().unwrap();
     assert!(found.stopped);
+    // No point was tried on all folds, but some on the first.
+    let best = found.tuning.unwrap();
+    assert_eq!((best.folds, best.points.len()), (1, 6));
+    assert!(best.points.iter().all(|point| point.folds.len() == 1));
     drop(checkpoint);
     assert!(
         Checkpoint::create(&file, &identity)

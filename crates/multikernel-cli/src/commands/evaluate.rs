@@ -1,14 +1,14 @@
 //! `multikernel evaluate`: what a model is worth on samples whose truth is known.
 
-use super::predict::all_scores;
 use crate::args::{CommonArgs, FileArgs};
 use crate::output::{number, table};
+use crate::samples::{self, Judged};
 use crate::session::{Cost, Session};
 use anyhow::Result;
 use clap::Args;
 use multikernel::Model;
-use multikernel::data::{Dataset, Purpose, Task, load};
-use multikernel::evaluate::{Bootstrap, Known, evaluate};
+use multikernel::data::Task;
+use multikernel::evaluate::Known;
 use multikernel::record::Evaluation;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -96,31 +96,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 fn judge(session: &Session, arguments: &Arguments) -> Result<()> {
     let model = Model::load(&arguments.model)?;
-    let purpose = Purpose::Prediction {
-        references: Some(model.n_training()),
-        kernels: None,
-    };
-    let options = arguments
-        .files
-        .load_options(purpose, session.memory_left())?;
-    let Dataset {
-        views,
-        labels,
-        mut notes,
-    } = load(&options, &session.watcher)?;
-    let known = Known::new(&model, labels.as_ref(), &mut notes)?;
-    let (views, arranged) = model.arrange(views)?;
-    notes.extend(arranged);
-    let loaded = session.elapsed();
-    let scores = all_scores(&model, &views, &session.watcher)?;
-    session.watcher.clear();
-    let bootstrap = Bootstrap {
-        seed: session.seed,
-        ..Bootstrap::default()
-    };
-    let n = views.len();
-    let samples = format!("{n} samples");
-    let evaluation = evaluate(&model, &scores, known.truth(), samples, &bootstrap);
+    let Judged {
+        evaluation,
+        known,
+        scores,
+        notes,
+        loaded,
+    } = samples::judge(session, &model, &arguments.files, "")?;
     let residuals = match &known {
         Known::Real(truth) => Residuals::new(truth, &scores.values),
         Known::Classes(_) | Known::Nothing => None,
@@ -129,7 +111,7 @@ fn judge(session: &Session, arguments: &Arguments) -> Result<()> {
     let outcome = Outcome {
         model: arguments.model.clone(),
         task: model.task(),
-        n_samples: n,
+        n_samples: evaluation.n,
         metrics: metrics.map(|(name, m)| (name.clone(), m.value)).collect(),
         evaluation,
         classes: model.classes().to_vec(),

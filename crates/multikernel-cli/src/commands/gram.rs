@@ -8,7 +8,7 @@ use clap::Args;
 use multikernel::Error;
 use multikernel::data::{ArraySink, ArrayWriter, ViewData, Views};
 use multikernel::gram::{KernelSet, Options};
-use multikernel::observe::{Observer, Progress};
+use multikernel::observe::{self, Observer};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -89,7 +89,7 @@ fn compute(session: &Session, arguments: &Arguments) -> Result<()> {
     notes.extend_from_slice(set.notes());
     let n = loaded.views.len();
     let arrays = form.names(&set);
-    let total = (n * arrays.len()) as u64;
+    let total = n * arrays.len();
     let mut write = Rows {
         set: &set,
         views: &loaded.views,
@@ -147,8 +147,8 @@ struct Rows<'a> {
     set: &'a KernelSet,
     views: &'a Views,
     observer: &'a dyn Observer,
-    done: u64,
-    total: u64,
+    done: usize,
+    total: usize,
 }
 
 impl Rows<'_> {
@@ -168,15 +168,8 @@ impl Rows<'_> {
                     matrix.release();
                 }
             }
-            self.done += rows.len() as u64;
-            let progress = Progress::Work {
-                stage: "writing kernels",
-                done: self.done,
-                total: self.total,
-            };
-            if self.observer.progress(&progress).is_break() {
-                return Err(Error::Stopped);
-            }
+            self.done += rows.len();
+            observe::work(self.observer, "writing kernels", self.done, self.total)?;
         }
         Ok(())
     }

@@ -22,6 +22,8 @@ pub(crate) enum Ending {
     Done,
     /// Not converged, under `--strict`.
     NotConverged,
+    /// The user stopped it, and was told what is left of it.
+    Stopped,
 }
 
 pub(crate) fn run(command: Command) -> Result<Ending> {

@@ -20,8 +20,6 @@ use std::path::{Path, PathBuf};
 
 /// Examples by which widths are chosen.
 const FIRST_BLOCK: usize = 256;
-/// λ of Pegasos if none is given.
-const LAMBDA: f64 = 1e-3;
 
 /// Learn from a stream, one example at a time
 ///
@@ -86,7 +84,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Learning")]
 struct Options {
-    /// om2, obscure (its first stage), pegasos, pa1 (on the average kernel) or omcl (every kernel by itself and a combiner)
+    /// om2 (the same as auto), obscure (its first stage), pegasos, pa1 (on the average kernel) or omcl (every kernel by itself and a combiner)
     #[arg(long, default_value = "om2")]
     solver: String,
 
@@ -328,47 +326,12 @@ impl Arguments {
 
 impl Options {
     fn settings(&self) -> multikernel::Result<Settings> {
-        let value = |option: &str, text: &Option<String>, otherwise: f64| match text {
-            Some(text) => parse_number(option, text),
-            None => Ok(otherwise),
-        };
-        let c = value("C", &self.c, 1.0)?;
-        let rule = match self.solver.as_str() {
-            "om2" => Rule::Om2,
-            "obscure" => Rule::Obscure {
-                eta: value("eta", &self.eta, 2.0)?,
-            },
-            "pegasos" => Rule::Pegasos {
-                lambda: value("lambda", &self.lambda, LAMBDA)?,
-            },
-            "pa1" => Rule::PassiveAggressive { c },
-            "omcl" => Rule::Omcl { c },
-            other => {
-                return Err(Error::input(
-                    "solver",
-                    format!("'{other}' does not learn from streams"),
-                    "give om2, obscure, pegasos, pa1 or omcl",
-                ));
+        let mut rule: Rule = self.solver.parse()?;
+        let parameters = [("C", &self.c), ("lambda", &self.lambda), ("eta", &self.eta)];
+        for (name, text) in parameters {
+            if let Some(text) = text {
+                rule = rule.with(name, parse_number(name, text)?)?;
             }
-        };
-        let uses_c = matches!(rule, Rule::PassiveAggressive { .. } | Rule::Omcl { .. });
-        let foreign = [
-            ("C", self.c.is_some() && !uses_c),
-            (
-                "lambda",
-                self.lambda.is_some() && !matches!(rule, Rule::Pegasos { .. }),
-            ),
-            (
-                "eta",
-                self.eta.is_some() && !matches!(rule, Rule::Obscure { .. }),
-            ),
-        ];
-        if let Some((name, _)) = foreign.iter().find(|(_, given)| *given) {
-            return Err(Error::input(
-                *name,
-                format!("solver {rule} has none"),
-                "leave it out, or give another solver",
-            ));
         }
         Ok(Settings {
             rule,

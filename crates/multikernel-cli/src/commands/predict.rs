@@ -3,23 +3,21 @@
 use super::train::check_folder;
 use crate::args::{CommonArgs, FileArgs};
 use crate::output::{number, write_whole};
+use crate::samples::{Samples, block_scores};
 use crate::session::{Cost, Session};
 use anyhow::{Context, Result};
 use clap::Args;
-use multikernel::data::{Dataset, Labels, Purpose, Task, Views, load};
+use multikernel::data::{Labels, Task, Views};
 use multikernel::evaluate::Known;
 use multikernel::metrics::measure;
 use multikernel::model::{Predictions, Scores};
-use multikernel::observe::{Observer, Progress};
+use multikernel::observe::Observer;
 use multikernel::{Error, Model};
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-
-/// Samples that are predicted and written at a time.
-const BLOCK: usize = 8192;
 
 /// Predict new samples with a model
 ///
@@ -102,21 +100,12 @@ fn predict(session: &Session, arguments: &Arguments) -> Result<()> {
     if !stdout {
         check_folder(&arguments.out)?;
     }
-    let purpose = Purpose::Prediction {
-        references: Some(model.n_training()),
-        kernels: None,
-    };
-    let options = arguments
-        .files
-        .load_options(purpose, session.memory_left())?;
-    let Dataset {
+    let Samples {
         views,
         labels,
         mut notes,
-    } = load(&options, &session.watcher)?;
-    let (views, arranged) = model.arrange(views)?;
-    notes.extend(arranged);
-    let loaded = session.elapsed();
+        loaded,
+    } = Samples::read(session, &model, &arguments.files)?;
 
     // The first block is computed before anything is written, so that views that do not fit leave nothing behind.
     let mut writer = Writer {
@@ -175,43 +164,6 @@ struct Writer<'a> {
     observer: &'a dyn Observer,
     /// All scores, where they are to be compared with labels.
     kept: Option<Vec<f64>>,
-}
-
-/// Scores of a block of samples from `start` on.
-fn block_scores(
-    model: &Model,
-    views: &Views,
-    start: usize,
-    observer: &dyn Observer,
-) -> multikernel::Result<Scores> {
-    let n = views.len();
-    let progress = Progress::Work {
-        stage: "predicting",
-        done: start as u64,
-        total: n as u64,
-    };
-    if observer.progress(&progress).is_break() {
-        return Err(Error::Stopped);
-    }
-    let rows: Vec<usize> = (start..(start + BLOCK).min(n)).collect();
-    if rows.len() == n {
-        return model.scores(views);
-    }
-    model.scores(&views.select(&rows)?)
-}
-
-/// Scores of all samples, a block at a time.
-pub(super) fn all_scores(
-    model: &Model,
-    views: &Views,
-    observer: &dyn Observer,
-) -> multikernel::Result<Scores> {
-    let mut all = block_scores(model, views, 0, observer)?;
-    while all.len() < views.len() && !all.is_empty() {
-        let more = block_scores(model, views, all.len(), observer)?;
-        all.values.extend(more.values);
-    }
-    Ok(all)
 }
 
 impl Writer<'_> {

@@ -1,15 +1,14 @@
 //! `multikernel report`: a model as a page for the browser.
 
-use super::predict::all_scores;
 use super::train::check_folder;
 use crate::args::{CommonArgs, FileArgs};
 use crate::output::write_whole;
+use crate::samples;
 use crate::session::{Cost, Session};
 use anyhow::{Context, Result};
 use clap::Args;
-use multikernel::data::{Dataset, Purpose, Task, load};
-use multikernel::evaluate::{Bootstrap, Known, evaluate};
-use multikernel::record::{Evaluation, Record};
+use multikernel::data::Task;
+use multikernel::record::Record;
 use multikernel::{Error, Model, report};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -77,7 +76,9 @@ fn draw(session: &Session, arguments: &Arguments) -> Result<()> {
     };
     let given = !(files.features.is_empty() && files.gram.is_empty());
     if given {
-        let evaluation = judged(session, &model, &files, &mut outcome.notes)?;
+        let judged = samples::judge(session, &model, &files, " of another file")?;
+        let evaluation = judged.evaluation;
+        outcome.notes = judged.notes;
         outcome.n_samples = evaluation.n;
         outcome.metrics = evaluation
             .metrics
@@ -138,35 +139,4 @@ impl Arguments {
         }
         files
     }
-}
-
-/// What the model is worth on the samples named.
-fn judged(
-    session: &Session,
-    model: &Model,
-    files: &FileArgs,
-    notes: &mut Vec<String>,
-) -> Result<Evaluation> {
-    let purpose = Purpose::Prediction {
-        references: Some(model.n_training()),
-        kernels: None,
-    };
-    let options = files.load_options(purpose, session.memory_left())?;
-    let Dataset {
-        views,
-        labels,
-        notes: read,
-    } = load(&options, &session.watcher)?;
-    notes.extend(read);
-    let known = Known::new(model, labels.as_ref(), notes)?;
-    let (views, arranged) = model.arrange(views)?;
-    notes.extend(arranged);
-    let scores = all_scores(model, &views, &session.watcher)?;
-    session.watcher.clear();
-    let bootstrap = Bootstrap {
-        seed: session.seed,
-        ..Bootstrap::default()
-    };
-    let samples = format!("{} samples of another file", views.len());
-    Ok(evaluate(model, &scores, known.truth(), samples, &bootstrap))
 }

@@ -21,7 +21,8 @@ use std::path::PathBuf;
 ///
 /// Tries every norm with every C, and with every file of kernels, on folds of the samples: all share the same kernels, and along C
 /// each training starts from the one before. Then trains on all samples at the point chosen, and says how sure the choice is.
-/// Ctrl-C takes the best of the points tried so far; with --checkpoint it keeps them all, and --resume goes on from there.
+/// Ctrl-C trains with the best of the points tried so far, without baselines and stability; with --checkpoint it keeps them all
+/// instead, and --resume goes on from there.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   multikernel tune --features table.csv --label-column class --scale standard --model best.mk
@@ -213,7 +214,9 @@ fn tune(session: &Session, arguments: &Arguments) -> Result<Ending> {
     recipe.check()?;
     notes.push(SHARED.into());
     let before = session.elapsed();
-    let mut tuning = look(session, &recipe, search, &mut notes)?;
+    let Some(mut tuning) = look(session, &recipe, search, &mut notes)? else {
+        return Ok(Ending::Stopped);
+    };
     if let (Some(outer), false) = (search.nested, session.watcher.stopped()) {
         match recipe.nested(outer, &session.watcher) {
             Ok(interval) => tuning.nested = Some(interval),
@@ -224,7 +227,8 @@ fn tune(session: &Session, arguments: &Arguments) -> Result<Ending> {
         }
         session.watcher.clear();
     }
-    if session.watcher.stopped() {
+    let stopped = session.watcher.stopped();
+    if stopped {
         session.watcher.go_on();
     }
     let point = &tuning.points[tuning.chosen];
@@ -247,9 +251,10 @@ fn tune(session: &Session, arguments: &Arguments) -> Result<Ending> {
         },
         lambda: None,
         holdout,
-        baselines: !options.no_baselines,
+        // Whoever stops a search wants its model now.
+        baselines: !options.no_baselines && !stopped,
         probabilities: options.probabilities,
-        stability: options.stability,
+        stability: options.stability.filter(|_| !stopped),
         notes,
     };
     let searched = session.elapsed() - before;
@@ -261,13 +266,13 @@ fn tune(session: &Session, arguments: &Arguments) -> Result<Ending> {
     finish(session, trained, &first, &arguments.model, options)
 }
 
-/// Searches, and keeps what was done in the checkpoint.
+/// Searches, and keeps what was done in the checkpoint; none if that is all that is left of a search that was stopped.
 fn look(
     session: &Session,
     recipe: &Recipe,
     search: &SearchArgs,
     notes: &mut Vec<String>,
-) -> Result<Tuning> {
+) -> Result<Option<Tuning>> {
     let mut known = Vec::new();
     let checkpoint = match &search.checkpoint {
         None => None,
@@ -300,20 +305,28 @@ fn look(
     }
     let all = recipe.banks.len() * recipe.grid.norms.len() * recipe.grid.costs.len();
     match (found.stopped, found.tuning, &search.checkpoint) {
-        (false, Some(tuning), _) => Ok(tuning),
+        (false, Some(tuning), _) => Ok(Some(tuning)),
         (true, _, Some(file)) => {
             session.output.text(&format!(
                 "stopped: what was done is in {}; the same command with --resume goes on from there\n",
                 file.display()
             ))?;
-            Err(Error::Stopped.into())
+            Ok(None)
         }
         (true, Some(tuning), None) => {
+            let best = format!(
+                "the best of {} of {all} points, tried on {} of {} folds",
+                tuning.points.len(),
+                tuning.folds,
+                recipe.folds
+            );
+            session.output.text(&format!(
+                "stopped: now training with {best} (Ctrl-C ends that, too)\n"
+            ))?;
             notes.push(format!(
-                "stopped: the model is the best of {} of {all} points (--checkpoint FILE keeps a search that is stopped)",
-                tuning.points.len()
+                "stopped: the model is {best}, without baselines and stability (--checkpoint FILE keeps a search that is stopped)"
             ));
-            Ok(tuning)
+            Ok(Some(tuning))
         }
         (_, None, _) => Err(Error::Stopped.into()),
     }
@@ -378,7 +391,10 @@ fn numbered(labels: &Labels) -> Vec<u32> {
 
 /// The grid, and what was chosen.
 fn text(tuning: &Tuning) -> String {
-    let mut out = format!("\n{} over {} folds:\n", tuning.metric, tuning.folds);
+    let mut out = match tuning.folds {
+        1 => format!("\n{} on one fold:\n", tuning.metric),
+        folds => format!("\n{} over {folds} folds:\n", tuning.metric),
+    };
     for (bank, name) in tuning.banks.iter().enumerate() {
         let costs: Vec<String> = tuning.costs.iter().map(|c| format!("C {c}")).collect();
         let mut header = vec![if name.is_empty() {
@@ -412,17 +428,19 @@ fn text(tuning: &Tuning) -> String {
         name => format!(", kernels {name}"),
     };
     out.push_str(&format!(
-        "\nchosen (*, {}): norm {}, C {}{bank}: {} {:.4} ± {:.4}\n{} of {} points are within one standard error of the best; the same point is chosen in {:.0} % of resampled folds\n",
-        tuning.rule,
-        tuning.norms[point.norm],
-        tuning.costs[point.cost],
-        tuning.metric,
-        point.mean,
-        point.standard_error,
-        tuning.within_error,
-        tuning.points.len(),
-        100.0 * tuning.agreement
+        "\nchosen (*, {}): norm {}, C {}{bank}: {} {:.4}",
+        tuning.rule, tuning.norms[point.norm], tuning.costs[point.cost], tuning.metric, point.mean
     ));
+    out.push_str(&match tuning.folds {
+        1 => "\n".to_owned(),
+        _ => format!(
+            " ± {:.4}\n{} of {} points are within one standard error of the best; the same point is chosen in {:.0} % of resampled folds\n",
+            point.standard_error,
+            tuning.within_error,
+            tuning.points.len(),
+            100.0 * tuning.agreement
+        ),
+    });
     match &tuning.nested {
         Some(nested) => out.push_str(&format!(
             "on samples that the search never saw (nested): {} {:.4} ({:.4} … {:.4})\n",

@@ -117,3 +117,98 @@ pub fn noise(k: usize) -> f32 {
     let mut random = multikernel::random::Random::new(k as u64);
     random.normal() as f32
 }
+
+/// A number of a result object.
+#[track_caller]
+pub fn number(value: &Value) -> f64 {
+    value
+        .as_f64()
+        .unwrap_or_else(|| panic!("a number: {value}"))
+}
+
+/// Arguments and more of them.
+pub fn with<'a>(first: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [first, more].concat()
+}
+
+/// Two classes in two views, one of them noise, with labels beside: `name`.npz and `name`.txt; `from` makes other samples of
+/// the same kind.
+pub fn two_views(folder: &Folder, name: &str, n: usize, from: usize) {
+    let file = format!("{name}.npz");
+    folder.arrays(&file, &[("good", &[n, 3]), ("bad", &[n, 2])], |a, k| {
+        let class = if a == 0 { (k / 3 % 2) as f32 } else { 0.0 };
+        1.5 * class + noise(from + 5000 * a + k)
+    });
+    let labels: Vec<&str> = (0..n).map(|i| ["no", "yes"][i % 2]).collect();
+    folder.write(&format!("{name}.txt"), labels.join("\n"));
+}
+
+/// Training on what [`two_views`] made, as `v`.
+pub const TRAIN: [&str; 9] = [
+    "train",
+    "--features",
+    "v.npz",
+    "--labels",
+    "v.txt",
+    "--model",
+    "m.mk",
+    "--kernel",
+    "rbf",
+];
+
+/// The lines of a CSV file that 'predict' wrote.
+pub fn lines(folder: &Folder, name: &str) -> Vec<String> {
+    let text = std::fs::read_to_string(folder.path(name)).expect("predictions");
+    text.lines().map(str::to_owned).collect()
+}
+
+/// The digits as a .npz of two views, with labels.
+pub fn digits(folder: &Folder, n: usize) {
+    let data = multikernel::data::digits().expect("inside the library");
+    let rows: Vec<usize> = (0..n).collect();
+    let views = data.views.select(&rows).expect("rows");
+    let columns = |v: usize| match &views.iter().nth(v).expect("a view").data {
+        multikernel::data::ViewData::Dense(x) => x.values().to_vec(),
+        _ => panic!("pixels"),
+    };
+    let (upper, lower) = (columns(0), columns(3));
+    folder.arrays("d.npz", &[("a", &[n, 16]), ("b", &[n, 16])], |v, k| {
+        [&upper, &lower][v][k]
+    });
+    let labels = data.labels.expect("labels").select(&rows);
+    let targets =
+        multikernel::data::Targets::new(Some(&labels), multikernel::data::Task::Classify, n);
+    let Ok(multikernel::data::Targets::Classes { names, index }) = targets else {
+        panic!("classes")
+    };
+    let labels: Vec<&str> = index.iter().map(|&c| names[c as usize].as_str()).collect();
+    folder.write("y.txt", labels.join("\n"));
+}
+
+/// The classes of [`table`].
+pub const LABELS: [&str; 3] = ["Rot, dunkel", "grün", "Blau"];
+
+/// A feature of sample `i`: the class moves the first two columns, the third is noise.
+pub fn feature(i: usize, column: usize, seed: usize) -> f32 {
+    let class = i % 3;
+    let mean = match column {
+        0 => 4.0 * class as f32,
+        1 => 4.0 * (class == 1) as u8 as f32,
+        _ => 0.0,
+    };
+    mean + noise(seed + 10 * i + column)
+}
+
+/// A CSV file with an id, three features in the order given and a label of three classes.
+pub fn table(folder: &Folder, name: &str, n: usize, seed: usize, columns: [usize; 3]) {
+    let mut text = String::from("id,");
+    text.push_str(&columns.map(|c| format!("x{c},")).concat());
+    text.push_str("colour\n");
+    for i in 0..n {
+        let values = columns
+            .map(|c| format!("{},", feature(i, c, seed)))
+            .concat();
+        text.push_str(&format!("s{i},{values}\"{}\"\n", LABELS[i % 3]));
+    }
+    folder.write(name, text);
+}

@@ -9,7 +9,7 @@
 use crate::data::Targets;
 use crate::error::{Error, Result};
 use crate::gram::Gram;
-use crate::observe::{Observer, Progress};
+use crate::observe::{self, Observer};
 use faer::Mat;
 use faer::linalg::solvers::DenseSolveCore;
 
@@ -51,14 +51,7 @@ pub fn leave_one_out(
     }
     let mut errors = Vec::with_capacity(gram.n_kernels());
     for m in 0..gram.n_kernels() {
-        let told = observer.progress(&Progress::Work {
-            stage: "kernels alone",
-            done: m as u64,
-            total: gram.n_kernels() as u64,
-        });
-        if told.is_break() {
-            return Err(Error::Stopped);
-        }
+        observe::work(observer, "kernels alone", m, gram.n_kernels())?;
         let kernel = gram.kernel(m).matrix();
         let bordered = Mat::from_fn(n + 1, n + 1, |i, j| match (i < n, j < n) {
             (true, true) => f64::from(kernel[i * n + j]) + if i == j { 1.0 / c } else { 0.0 },

@@ -22,10 +22,11 @@ impl Dense {
         }
         if let Some(bad) = values.iter().position(|v| !v.is_finite()) {
             return Err(Error::input(
-                format!("row {}, column {}", bad / cols + 1, bad % cols + 1),
+                format!("column {}", bad % cols + 1),
                 format!("the value is {}", values[bad]),
                 "give a finite number (remove the row, or fill in the missing value)",
-            ));
+            )
+            .of_row(bad / cols));
         }
         Ok(Dense { rows, cols, values })
     }
@@ -103,17 +104,19 @@ impl Csr {
             let inside = columns.last().is_none_or(|&c| (c as usize) < cols);
             if !ascending || !inside {
                 return Err(Error::input(
-                    format!("row {}", i + 1),
+                    "",
                     format!("its column numbers do not ascend within 0..{cols}"),
                     "sort them and add up repeated ones",
-                ));
+                )
+                .of_row(i));
             }
             if let Some(k) = values[w[0]..w[1]].iter().position(|v| !v.is_finite()) {
                 return Err(Error::input(
-                    format!("row {}, column {}", i + 1, columns[k] + 1),
+                    format!("column {}", columns[k] + 1),
                     format!("the value is {}", values[w[0] + k]),
                     "give a finite number",
-                ));
+                )
+                .of_row(i));
             }
         }
         Ok(Csr {

@@ -17,6 +17,7 @@ mod libsvm;
 mod load;
 mod matrix;
 mod npy;
+mod npy_header;
 mod npz;
 mod pairwise;
 #[cfg(feature = "parquet")]
@@ -29,7 +30,6 @@ mod scaling;
 mod source;
 mod split;
 mod stream;
-mod stream_json;
 mod table;
 mod views;
 mod write;

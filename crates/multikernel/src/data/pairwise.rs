@@ -1,7 +1,7 @@
 //! A given matrix of numbers between samples: a precomputed kernel or a distance.
 
 use crate::error::{Error, Result};
-use crate::observe::{Observer, Progress};
+use crate::observe::{self, Observer};
 use memmap2::Mmap;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -168,6 +168,7 @@ impl Pairwise {
     pub(super) fn check_finite(&self, place: &str, observer: &dyn Observer) -> Result<()> {
         let blocks = self.rows.div_ceil(TILE);
         let threads = rayon::current_num_threads();
+        let stage = format!("checking {place}");
         for first in (0..blocks).step_by(threads) {
             let bad = (first..blocks.min(first + threads))
                 .into_par_iter()
@@ -184,7 +185,7 @@ impl Pairwise {
             if let Some((i, j)) = bad {
                 return Err(not_finite(place, i, j, self.row(i)[j]));
             }
-            said(observer, place, first, blocks)?;
+            observe::work(observer, &stage, first, blocks)?;
         }
         Ok(())
     }
@@ -204,13 +205,14 @@ impl Pairwise {
             .collect();
         let batch = rayon::current_num_threads();
         let mut worst = Scan::default();
+        let stage = format!("checking {place}");
         for (k, some) in pairs.chunks(batch).enumerate() {
             let scans: Vec<Scan> = some.par_iter().map(|&(a, b)| self.scan(a, b)).collect();
             for scan in scans {
                 worst.merge(scan);
             }
             self.release();
-            said(observer, place, k * batch, pairs.len())?;
+            observe::work(observer, &stage, k * batch, pairs.len())?;
         }
         if let Some((i, j)) = worst.bad {
             return Err(not_finite(place, i, j, self.row(i)[j]));
@@ -353,18 +355,6 @@ impl Scan {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),
         };
-    }
-}
-
-fn said(observer: &dyn Observer, place: &str, done: usize, total: usize) -> Result<()> {
-    let progress = Progress::Work {
-        stage: &format!("checking {place}"),
-        done: done as u64,
-        total: total as u64,
-    };
-    match observer.progress(&progress).is_break() {
-        true => Err(Error::Stopped),
-        false => Ok(()),
     }
 }
 

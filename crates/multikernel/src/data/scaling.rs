@@ -1,7 +1,7 @@
 //! Scaling of features: statistics of the training data, applied to any data.
 
 use super::{Dense, View, ViewData, Views};
-use crate::error::{Error, Result};
+use crate::error::{Error, InputError, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -233,11 +233,11 @@ impl Scaling {
 
 fn within(place: &str, error: Error) -> Error {
     match error {
-        Error::Input(e) => Error::input(
-            format!("{place} after scaling, {}", e.place),
-            e.found,
-            "check the column for values far outside of the training data",
-        ),
+        Error::Input(e) => Error::Input(InputError {
+            remedy: "check the column for values far outside of the training data".into(),
+            ..e
+        })
+        .within(&format!("{place} after scaling")),
         other => other,
     }
 }

@@ -3,18 +3,19 @@
 //! Lines are read one at a time, from anything that gives bytes, and never more than one is held. A line that is wrong is an
 //! error with its number, and the stream goes on behind it.
 
-use super::libsvm;
+mod csv;
+mod json;
+mod libsvm;
+mod lines;
+
+pub use lines::{LineReader, StreamLine};
+
 use super::source::some_of;
-use super::stream_json::{self, Keys};
-use super::table::{LabelWish, Plan, TableJob, ViewCut};
+use super::table::{Plan, ViewCut};
 use super::{Csr, Dense, View, ViewData, Views};
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::io::{self, BufRead};
 use std::str::FromStr;
-
-/// Bytes of a line, at most: a longer one is no example.
-const LONGEST_LINE: usize = 64 << 20;
 
 /// How lines are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -246,71 +247,8 @@ impl StreamParser {
 
     /// Whether a line is the header that was read before.
     pub fn is_header(&self, line: &[u8]) -> bool {
-        self.plan.is_some() && cells(line).is_ok_and(|cells| trimmed(&cells) == self.header)
-    }
-
-    fn json(&mut self, line: &[u8]) -> Result<StreamEvent> {
-        let keys = Keys {
-            id: self.id_key(),
-            label: self.label_key(),
-        };
-        let read = stream_json::parse(line, keys).map_err(|found| {
-            let remedy = r#"write {"id": …, "<view>": [numbers], "label": …}"#;
-            Error::input("", found, remedy)
-        })?;
-        if read.views.is_empty() {
-            return self.label_only(read.id, read.label);
-        }
-        if self.views.is_empty() {
-            if let Some((name, _)) = read.views.iter().find(|(_, values)| values.is_empty()) {
-                return Err(Error::input(
-                    format!("view {}", some_of([name])),
-                    "it is empty",
-                    "give at least one number",
-                ));
-            }
-            let views = read.views.iter();
-            self.views = views
-                .map(|(name, v)| (name.clone(), Some(v.len())))
-                .collect();
-        }
-        let mut given = read.views;
-        let mut rows = Vec::with_capacity(self.views.len());
-        for (name, width) in &self.views {
-            let place = || format!("view {}", some_of([name]));
-            let Some(at) = given.iter().position(|(n, _)| n == name) else {
-                return Err(Error::input(
-                    place(),
-                    "it is missing",
-                    "give every example all views",
-                ));
-            };
-            let (_, values) = given.swap_remove(at);
-            if Some(values.len()) != *width {
-                return Err(Error::input(
-                    place(),
-                    format!(
-                        "it has {} numbers, in the first example it had {}",
-                        values.len(),
-                        width.unwrap_or(0)
-                    ),
-                    "give every example the same columns",
-                ));
-            }
-            rows.push(StreamRow::Dense(values));
-        }
-        if let Some((name, _)) = given.first() {
-            return Err(Error::input(
-                format!("view {}", some_of([name])),
-                "the first example did not have it",
-                "give every example the same views",
-            ));
-        }
-        Ok(StreamEvent::Example(StreamExample {
-            id: some_text(read.id),
-            label: some_text(read.label),
-            rows,
-        }))
+        self.plan.is_some()
+            && csv::cells(line).is_ok_and(|cells| csv::trimmed(&cells) == self.header)
     }
 
     fn label_only(&self, id: Option<String>, label: Option<String>) -> Result<StreamEvent> {
@@ -322,137 +260,6 @@ impl StreamParser {
                 "give an example, or the id and the label of one that came before",
             )),
         }
-    }
-
-    fn csv(&mut self, line: &[u8]) -> Result<Option<StreamEvent>> {
-        let cells = cells(line)?;
-        if self.plan.is_none() {
-            let names = trimmed(&cells);
-            if names.iter().all(|n| n.parse::<f64>().is_ok()) {
-                return Err(Error::input(
-                    "",
-                    format!("the first line holds numbers only ({})", some_of(&names)),
-                    "the first line must name the columns",
-                ));
-            }
-            self.read_header(names)?;
-            return Ok(None);
-        }
-        let Some(plan) = &self.plan else {
-            return Ok(None);
-        };
-        if cells.len() != self.header.len() {
-            return Err(Error::input(
-                "",
-                format!(
-                    "the row has {} cells but the header names {} columns",
-                    cells.len(),
-                    self.header.len()
-                ),
-                "give every row one cell for each column, on one line",
-            ));
-        }
-        let text = |c: Option<usize>| some_text(c.map(|c| cells[c].trim().to_owned()));
-        let (id, label) = (text(plan.id), text(plan.label));
-        let columns = || plan.views.iter().flat_map(|(_, columns)| columns);
-        if columns().all(|&c| cells[c].trim().is_empty()) {
-            return self.label_only(id, label).map(Some);
-        }
-        let number = |c: usize| -> Result<f32> {
-            let cell = cells[c].trim();
-            let wrong = |found: String, remedy: &str| {
-                let place = format!("column {}", some_of([&self.header[c]]));
-                Err(Error::input(place, found, remedy))
-            };
-            match cell.parse::<f32>() {
-                Ok(value) if value.is_finite() => Ok(value),
-                Ok(_) => wrong(
-                    format!("the value is {cell}"),
-                    "give a finite number below 3.4e38",
-                ),
-                Err(_) if cell.is_empty() => wrong("the cell is empty".into(), "fill in the value"),
-                Err(_) => wrong(
-                    format!("{} is not a number", some_of([cell])),
-                    "give a number",
-                ),
-            }
-        };
-        let rows = plan
-            .views
-            .iter()
-            .map(|(_, columns)| {
-                let values = columns.iter().map(|&c| number(c)).collect::<Result<_>>()?;
-                Ok(StreamRow::Dense(values))
-            })
-            .collect::<Result<_>>()?;
-        Ok(Some(StreamEvent::Example(StreamExample {
-            id,
-            label,
-            rows,
-        })))
-    }
-
-    fn read_header(&mut self, names: Vec<String>) -> Result<()> {
-        let job = TableJob {
-            features: true,
-            cuts: self.options.views.iter().collect(),
-            whole: self.options.whole.clone(),
-            label: match &self.options.label_column {
-                Some(name) => LabelWish::Column(name),
-                None => LabelWish::IfThere("label"),
-            },
-            id_column: Some(self.id_key()),
-            needs_ids: self.options.id_column.is_some(),
-            not_features: Vec::new(),
-        };
-        let plan = job.plan("", &names)?;
-        let views = plan.views.iter();
-        self.views = views
-            .map(|(name, columns)| (name.clone(), Some(columns.len())))
-            .collect();
-        self.plan = Some(plan);
-        self.header = names;
-        Ok(())
-    }
-
-    fn libsvm(&mut self, line: &[u8]) -> Result<Option<StreamEvent>> {
-        let text = std::str::from_utf8(line).map_err(|_| {
-            Error::input(
-                "",
-                "the line is not UTF-8",
-                "give LIBSVM text: label index:value …",
-            )
-        })?;
-        let text = text.split('#').next().unwrap_or("").trim();
-        if text.is_empty() {
-            return Ok(None);
-        }
-        let mut words = text.split_ascii_whitespace().peekable();
-        let label = words.next_if(|word| !word.contains(':')).map(str::to_owned);
-        let mut entries = words
-            .filter(|word| !word.starts_with("qid:"))
-            .map(|word| {
-                libsvm::entry(word).map_err(|(found, remedy)| Error::input("", found, remedy))
-            })
-            .collect::<Result<Vec<(u32, f32)>>>()?;
-        entries.sort_by_key(|e| e.0);
-        if let Some(twice) = entries.windows(2).find(|w| w[0].0 == w[1].0) {
-            return Err(Error::input(
-                "",
-                format!("index {} occurs twice", twice[0].0 + 1),
-                "give every index at most once in a line",
-            ));
-        }
-        if self.views.is_empty() {
-            self.views.push((self.options.whole.clone(), None));
-        }
-        entries.retain(|e| e.1 != 0.0);
-        let (columns, values) = entries.into_iter().unzip();
-        Ok(Some(StreamEvent::Example(StreamExample {
-            id: None,
-            label,
-            rows: vec![StreamRow::Sparse(columns, values)],
-        })))
     }
 
     /// Examples as views, with their ids if any has one.
@@ -511,112 +318,12 @@ fn some_text(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
-fn trimmed(cells: &[String]) -> Vec<String> {
-    cells.iter().map(|cell| cell.trim().to_owned()).collect()
-}
-
-/// The cells of a line of CSV.
-fn cells(line: &[u8]) -> Result<Vec<String>> {
-    let wrong = |found: &str, remedy: &str| Error::input("", found, remedy);
-    let text = std::str::from_utf8(line)
-        .map_err(|_| wrong("the line is not UTF-8", "save the file as UTF-8"))?;
-    let text = text.trim_end_matches(['\n', '\r']);
-    if !text.contains('"') {
-        return Ok(text.split(',').map(str::to_owned).collect());
-    }
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .from_reader(text.as_bytes());
-    let mut record = csv::StringRecord::new();
-    match reader.read_record(&mut record) {
-        Ok(true) => Ok(record.iter().map(str::to_owned).collect()),
-        _ => Err(wrong(
-            "the line is no row of CSV",
-            "give one row on each line",
-        )),
-    }
-}
-
-/// Lines of anything that gives bytes, each with its number; never more than one is held.
-#[derive(Debug)]
-pub struct LineReader<R> {
-    source: R,
-    number: u64,
-}
-
-/// What [`LineReader::read`] found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StreamLine {
-    /// A line, of this number from 1.
-    Line(u64),
-    /// A line of this number that is too long for an example; it was passed over.
-    TooLong(u64),
-    /// There is no more.
-    End,
-}
-
-impl<R: BufRead> LineReader<R> {
-    /// Lines from the start of `source`, the first being number `before` + 1.
-    pub fn new(source: R, before: u64) -> Self {
-        LineReader {
-            source,
-            number: before,
-        }
-    }
-
-    /// The next line into `line`, without its end.
-    ///
-    /// # Errors
-    /// If the source cannot be read.
-    pub fn read(&mut self, line: &mut Vec<u8>) -> io::Result<StreamLine> {
-        line.clear();
-        let (mut any, mut long) = (false, false);
-        loop {
-            let piece = match self.source.fill_buf() {
-                Ok(piece) => piece,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                Err(e) => return Err(e),
-            };
-            if piece.is_empty() {
-                break;
-            }
-            any = true;
-            let end = piece.iter().position(|b| *b == b'\n');
-            let taken = end.map_or(piece.len(), |end| end + 1);
-            let text = &piece[..end.unwrap_or(taken)];
-            if line.len() + text.len() > LONGEST_LINE {
-                long = true;
-                line.clear();
-            }
-            if !long {
-                line.extend_from_slice(text);
-            }
-            self.source.consume(taken);
-            if end.is_some() {
-                break;
-            }
-        }
-        if !any {
-            return Ok(StreamLine::End);
-        }
-        self.number += 1;
-        if line.last() == Some(&b'\r') {
-            line.pop();
-        }
-        Ok(match long {
-            true => StreamLine::TooLong(self.number),
-            false => StreamLine::Line(self.number),
-        })
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn parser(format: Option<StreamFormat>) -> StreamParser {
+    pub(in crate::data) fn parser(format: Option<StreamFormat>) -> StreamParser {
         StreamParser::new(StreamOptions {
             name: "s".into(),
             format,
@@ -625,7 +332,7 @@ mod tests {
         })
     }
 
-    fn example(event: Option<StreamEvent>) -> StreamExample {
+    pub(in crate::data) fn example(event: Option<StreamEvent>) -> StreamExample {
         match event {
             Some(StreamEvent::Example(example)) => example,
             other => panic!("{other:?}"),
@@ -644,111 +351,6 @@ mod tests {
         ] {
             assert_eq!(StreamFormat::guess(line.as_bytes()), format, "{line}");
         }
-    }
-
-    #[test]
-    fn csv_lines_are_examples_labels_or_wrong() {
-        let mut parser = parser(None);
-        assert_eq!(parser.line(b"id,a,b,label\r", 1).unwrap(), None);
-        let read = example(parser.line(b"7,1,2.5,cat", 2).unwrap());
-        assert_eq!(read.id.as_deref(), Some("7"));
-        assert_eq!(read.label.as_deref(), Some("cat"));
-        assert_eq!(read.rows, [StreamRow::Dense(vec![1.0, 2.5])]);
-        assert_eq!(example(parser.line(b"8,1,2,", 3).unwrap()).label, None);
-        let late = StreamEvent::Label {
-            id: "8".into(),
-            label: "dog, big".into(),
-        };
-        assert_eq!(parser.line(b"8,,,\"dog, big\"", 4).unwrap(), Some(late));
-        for bad in [
-            "1,2,3",
-            "1,x,2,cat",
-            "1,,2,cat",
-            ",,,cat",
-            "1,nan,2,a",
-            "1,1e99,2,a",
-            "9,,,",
-        ] {
-            let said = parser.line(bad.as_bytes(), 5).unwrap_err().to_string();
-            assert!(said.starts_with("s line 5"), "{said}");
-        }
-        let mut again = StreamParser::resume(
-            StreamOptions {
-                name: "s".into(),
-                whole: "x".into(),
-                ..StreamOptions::default()
-            },
-            &parser.learned(),
-        )
-        .unwrap();
-        assert!(again.is_header(b"id,a,b,label"));
-        assert_eq!(
-            example(again.line(b"7,1,2.5,cat", 2).unwrap()).rows.len(),
-            1
-        );
-        let views = again.views(&[&read, &read]).unwrap();
-        assert_eq!(views.get("x").unwrap().columns, ["a", "b"]);
-        assert_eq!(views.ids().unwrap(), ["7", "7"]);
-    }
-
-    #[test]
-    fn json_lines_must_have_the_views_of_the_first() {
-        let mut parser = parser(None);
-        let first = example(
-            parser
-                .line(br#"{"a": [1, 2], "b": [3], "label": 1}"#, 1)
-                .unwrap(),
-        );
-        assert_eq!(first.label.as_deref(), Some("1"));
-        let other = example(parser.line(br#"{"b": [4], "a": [5, 6]}"#, 2).unwrap());
-        assert_eq!(other.rows[0], StreamRow::Dense(vec![5.0, 6.0]));
-        for bad in [
-            r#"{"a": [1, 2]}"#,
-            r#"{"a": [1], "b": [3]}"#,
-            r#"{"a": [1, 2], "b": [3], "c": [4]}"#,
-            r#"{"label": 1}"#,
-            r#"{"id": 1}"#,
-            "{}",
-        ] {
-            assert!(parser.line(bad.as_bytes(), 3).is_err(), "{bad}");
-        }
-        assert!(matches!(
-            parser.line(br#"{"id": 1, "label": 2}"#, 4),
-            Ok(Some(StreamEvent::Label { .. }))
-        ));
-    }
-
-    #[test]
-    fn libsvm_lines_are_sparse_examples() {
-        let mut parser = parser(None);
-        let read = example(parser.line(b"+1 3:0.5 1:2 7:0 # text", 1).unwrap());
-        assert_eq!(read.label.as_deref(), Some("+1"));
-        assert_eq!(read.rows, [StreamRow::Sparse(vec![0, 2], vec![2.0, 0.5])]);
-        assert_eq!(example(parser.line(b"2:1", 2).unwrap()).label, None);
-        assert_eq!(parser.line(b"# only", 3).unwrap(), None);
-        for bad in [
-            "1 0:1",
-            "1 1:1 1:2",
-            "1 x:1",
-            "1 1:x",
-            "1 1:inf",
-            "1 99999999999:1",
-        ] {
-            assert!(parser.line(bad.as_bytes(), 4).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn lines_are_counted_and_may_end_anyhow() {
-        let mut reader = LineReader::new(&b"a\r\n\nlast"[..], 4);
-        let mut line = Vec::new();
-        assert_eq!(reader.read(&mut line).unwrap(), StreamLine::Line(5));
-        assert_eq!(line, b"a");
-        assert_eq!(reader.read(&mut line).unwrap(), StreamLine::Line(6));
-        assert!(line.is_empty());
-        assert_eq!(reader.read(&mut line).unwrap(), StreamLine::Line(7));
-        assert_eq!(line, b"last");
-        assert_eq!(reader.read(&mut line).unwrap(), StreamLine::End);
     }
 
     proptest! {

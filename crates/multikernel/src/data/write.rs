@@ -3,7 +3,7 @@
 //! Everything is written under a temporary name beside its goal and renamed at the end, so that nothing
 //! half-written is ever found under the name the user gave.
 
-use super::npy::header_of_singles;
+use super::npy_header::header_of_singles;
 use crate::error::{Error, Result};
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

@@ -310,7 +310,8 @@ pub fn solve(
         if told.is_break() || patience.told_to_stop {
             break Status::Stopped;
         }
-        if inner.stopped {
+        // A round of few steps never looked at the clock.
+        if inner.stopped || limits.deadline.is_some_and(|d| Instant::now() >= d) {
             break Status::TimeLimit;
         }
         if history.len() >= limits.max_rounds {

@@ -15,6 +15,7 @@
 use super::{Limits, Solution, Start, Status};
 use crate::certificate::{Certificate, Problem, dual_linear, risk};
 use crate::gram::{Coefficients, Gram};
+use crate::math;
 use crate::norm::{Norm, NormSpec};
 use crate::observe::Observer;
 use crate::{Error, Result};
@@ -34,7 +35,9 @@ pub struct Tikhonov {
     pub scale: f64,
 }
 
-/// Solves eq. (3) with the price μ; `start`, in the scale of eq. (3), makes it a warm start.
+/// Solves eq. (3) with the price μ; `start`, in the scale of eq. (3), makes it a warm start, and is made feasible first.
+///
+/// `Limits::max_rounds` counts the weight steps of all solves.
 pub fn solve(
     gram: &Gram,
     norm: &Norm,
@@ -66,14 +69,16 @@ pub fn solve(
         Some(start) => size_of_weights(norm, &start.weights),
         None => 1.0,
     };
-    let mut warm = start.map(|start| Start {
-        coefficients: scaled_to(problem, &start.coefficients, tau, tau),
-        weights: start.weights.iter().map(|w| w / tau).collect(),
+    let mut warm = start.map(|start| {
+        let mut coefficients = scaled_to(problem, &start.coefficients, tau, tau);
+        if problem.bias {
+            math::balance(&mut coefficients);
+        }
+        Start {
+            coefficients,
+            weights: start.weights.iter().map(|w| w / tau).collect(),
+        }
     });
-    let inner_limits = Limits {
-        tolerance: INNER_SHARE * limits.tolerance,
-        ..*limits
-    };
     let mut last: Option<(f64, f64)> = None;
     let mut steps = 0;
     let mut history = Vec::new();
@@ -83,14 +88,20 @@ pub fn solve(
             costs: &costs,
             ..*problem
         };
+        let inner_limits = Limits {
+            tolerance: INNER_SHARE * limits.tolerance,
+            max_rounds: limits.max_rounds.saturating_sub(history.len()).max(1),
+            ..*limits
+        };
         let inner = super::solve(gram, norm, &scaled, &inner_limits, warm, observer);
         steps += inner.steps;
         history.extend_from_slice(&inner.history);
         let (certificate, omega) = certify(gram, norm, problem, mu, tau, &inner);
         let done = certificate.relative_gap() <= limits.tolerance;
         let given_up = matches!(inner.status, Status::TimeLimit | Status::Stopped);
+        let used_up = history.len() >= limits.max_rounds || solves >= MOST_SOLVES;
         let next = next_scale(tau, omega, mu, &mut last);
-        if done || given_up || solves >= MOST_SOLVES || next == tau {
+        if done || given_up || used_up || next == tau {
             let status = match inner.status {
                 _ if done => Status::Converged,
                 Status::Converged => Status::MaxIterations,
@@ -110,13 +121,10 @@ pub fn solve(
                 scale: tau,
             });
         }
-        // Coefficients stay feasible when they grow with the costs.
+        // Coefficients stay feasible when they grow with the costs, but for a rounding: one that is the least bit outside
+        // has no dual value, and no gap ever closes.
         warm = Some(Start {
-            coefficients: inner
-                .coefficients
-                .iter()
-                .map(|a| a * (next / tau))
-                .collect(),
+            coefficients: scaled_to(problem, &inner.coefficients, next / tau, next),
             weights: inner.weights,
         });
         tau = next;

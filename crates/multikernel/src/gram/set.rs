@@ -71,6 +71,26 @@ pub enum Normalizer {
     },
 }
 
+impl Normalizer {
+    /// The same for some of the training samples, with the statistics of all.
+    pub(crate) fn select(&self, rows: &[usize]) -> Normalizer {
+        let pick = |values: &[f64]| rows.iter().map(|&i| values[i]).collect();
+        match self {
+            Normalizer::Spherical { factors } => Normalizer::Spherical {
+                factors: pick(factors),
+            },
+            Normalizer::Center {
+                row_means,
+                grand_mean,
+            } => Normalizer::Center {
+                row_means: pick(row_means),
+                grand_mean: *grand_mean,
+            },
+            Normalizer::None | Normalizer::Factor(_) => self.clone(),
+        }
+    }
+}
+
 /// Above this many samples, widths are chosen from a sample of pairs.
 const ALL_PAIRS: usize = 2000;
 /// About so many pairs are then looked at.
@@ -210,21 +230,8 @@ impl KernelSet {
     /// is copied where half of `memory` bytes allows it, which makes every later question faster, and shared otherwise; the rest of
     /// them is for a solver. Given matrices are left out of its views: its models do not predict from views.
     pub(crate) fn part(&self, rows: &[usize], memory: u64) -> Result<KernelSet> {
-        let pick = |values: &[f64]| rows.iter().map(|&i| values[i]).collect();
         let kernels = self.kernels.iter().map(|kernel| Kernel {
-            normalizer: match &kernel.normalizer {
-                Normalizer::Spherical { factors } => Normalizer::Spherical {
-                    factors: pick(factors),
-                },
-                Normalizer::Center {
-                    row_means,
-                    grand_mean,
-                } => Normalizer::Center {
-                    row_means: pick(row_means),
-                    grand_mean: *grand_mean,
-                },
-                other => other.clone(),
-            },
+            normalizer: kernel.normalizer.select(rows),
             repair: None,
             ..kernel.clone()
         });

@@ -4,16 +4,17 @@ use super::kernels::{CONSTANT, TargetKernel};
 use super::pairs::Packed;
 use super::{among, targets_of};
 use crate::data::Targets;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gram::{Indefinite, KernelSet, Options};
 use crate::kernel::KernelSpec;
+use crate::mkl::Fitted;
 use crate::observe::Observer;
 use crate::random::Random;
 use crate::record::Alignment;
 use rayon::prelude::*;
 
-/// More samples would change the second decimal at best, and cost n².
-const MOST_SAMPLES: usize = 400;
+/// Samples that alignments need at most: more would change the second decimal at best, and cost n².
+pub const ALIGNED_SAMPLES: usize = 400;
 /// Fewer samples say too little to be shown.
 const FEWEST_SAMPLES: usize = 50;
 /// M·n² of the kernel values that are computed.
@@ -24,8 +25,8 @@ const MOST_SHOWN: usize = 40;
 /// Centred alignments of all kernels with the targets, and of the kernels with the largest `weights` (all if they are few) with
 /// each other.
 ///
-/// Looks at a seeded sample of at most 400 samples, within `options.memory` bytes. None, and why, where so many kernels cannot be
-/// looked at.
+/// Looks at a seeded sample of at most `most` samples ([`ALIGNED_SAMPLES`] are enough, and it never looks at more), within
+/// `options.memory` bytes. None, and why, where so many kernels cannot be looked at.
 ///
 /// # Panics
 /// If there is not one weight for each kernel.
@@ -33,6 +34,7 @@ pub fn align(
     set: &KernelSet,
     targets: &Targets,
     weights: &[f64],
+    most: usize,
     options: &Options,
     observer: &dyn Observer,
 ) -> Result<std::result::Result<Alignment, String>> {
@@ -40,7 +42,7 @@ pub fn align(
     assert_eq!(all.len(), weights.len(), "one weight for each kernel");
     let n = set.gram().n_rows();
     let size = n
-        .min(MOST_SAMPLES)
+        .min(most.min(ALIGNED_SAMPLES))
         .min((MOST_ENTRIES / all.len().max(1)).isqrt());
     let shown = largest(weights);
     let families = set.gram().n_families() as u64;
@@ -82,6 +84,30 @@ pub fn align(
             .map(|row| row.iter().map(|&v| f64::from(v)).collect())
             .collect(),
     }))
+}
+
+/// The alignments that a report of a trained model shows ([`align`], with its mean weights over the problems). None where they
+/// were not computed; `notes` then says why, unless the observer stopped them.
+pub fn align_trained(
+    set: &KernelSet,
+    targets: &Targets,
+    fitted: &Fitted,
+    most: usize,
+    options: &Options,
+    observer: &dyn Observer,
+    notes: &mut Vec<String>,
+) -> Option<Alignment> {
+    let mean = |weights: &[f64]| weights.iter().sum::<f64>() / weights.len().max(1) as f64;
+    let mut weights: Vec<f64> = fitted.kernels.iter().map(|k| mean(&k.weights)).collect();
+    // With a bias a joint problem has one more kernel, which aligns with nothing.
+    weights.resize(set.kernels().len(), 0.0);
+    match align(set, targets, &weights, most, options, observer) {
+        Ok(Ok(alignment)) => return Some(alignment),
+        Ok(Err(why)) => notes.push(why),
+        Err(Error::Stopped) => {}
+        Err(error) => notes.push(format!("alignments were not computed: {error}")),
+    }
+    None
 }
 
 /// The kernels with the largest weights, in their order.
@@ -149,7 +175,7 @@ mod tests {
     fn few_samples_give_the_alignments_of_inspect() {
         let (set, targets) = quarter();
         let weights = vec![1.0; set.kernels().len()];
-        let found = align(&set, &targets, &weights, &Options::default(), &())
+        let found = align(&set, &targets, &weights, 400, &Options::default(), &())
             .unwrap()
             .unwrap();
         let expected = inspect_kernels(set.gram(), set.kernels(), &targets, &()).unwrap();
@@ -172,8 +198,26 @@ mod tests {
             memory: 1000,
             ..Options::default()
         };
-        let found = align(&set, &targets, &weights, &options, &()).unwrap();
+        let found = align(&set, &targets, &weights, 400, &options, &()).unwrap();
         assert!(found.unwrap_err().contains("8 kernels"));
+    }
+
+    #[test]
+    fn a_trained_model_has_alignments_or_a_note() {
+        let (set, targets) = quarter();
+        let fitted = crate::Mkl::default().fit(&set, &targets, &()).unwrap();
+        let mut notes = Vec::new();
+        let options = Options::default();
+        let found = align_trained(&set, &targets, &fitted, 100, &options, &(), &mut notes);
+        let found = found.unwrap();
+        assert_eq!((found.samples, found.targets.len()), (100, 8));
+        assert!(notes.is_empty());
+        let options = Options {
+            memory: 1000,
+            ..options
+        };
+        let found = align_trained(&set, &targets, &fitted, 100, &options, &(), &mut notes);
+        assert!(found.is_none() && notes[0].contains("8 kernels"));
     }
 
     #[test]

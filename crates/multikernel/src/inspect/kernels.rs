@@ -4,13 +4,13 @@ use super::pairs::{Packed, SameToAll};
 use super::{kernels_are, list};
 use crate::data::Targets;
 use crate::eigen::extremes;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::gram::{Gram, Kernel};
 use crate::math::mixed_dot;
-use crate::observe::{Observer, Progress};
+use crate::observe::{self, Observer};
 use rayon::prelude::*;
 use serde::Serialize;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Mean |k(x,x')|/√(k(x,x)k(x',x')) over pairs below which a kernel relates no samples.
 const IDENTITY: f64 = 1e-3;
@@ -92,8 +92,8 @@ pub fn inspect_kernels(
     let target = TargetKernel::new(targets, n);
     let same = SameToAll::new(n);
     let mut packed = Packed::new(kernels.len(), n);
-    let done = AtomicU64::new(0);
-    let total = kernels.len() as u64;
+    let done = AtomicUsize::new(0);
+    let total = kernels.len();
     let summaries: Vec<KernelSummary> = kernels
         .par_iter()
         .zip(packed.rows_mut())
@@ -102,15 +102,9 @@ pub fn inspect_kernels(
             let values = gram.kernel(m).matrix();
             let summary = summarise(kernel, &values, target.as_ref(), packed);
             same.keep(&values);
-            let progress = Progress::Work {
-                stage: "inspecting kernels",
-                done: done.fetch_add(1, Ordering::Relaxed) + 1,
-                total,
-            };
-            match observer.progress(&progress) {
-                std::ops::ControlFlow::Continue(()) => Ok(summary),
-                std::ops::ControlFlow::Break(()) => Err(Error::Stopped),
-            }
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            observe::work(observer, "inspecting kernels", done, total)?;
+            Ok(summary)
         })
         .collect::<Result<_>>()?;
     let alignments = packed.products();

@@ -6,7 +6,7 @@ mod data;
 mod kernels;
 mod pairs;
 
-pub use align::align;
+pub use align::{ALIGNED_SAMPLES, align, align_trained};
 pub use data::{DataReport, RepeatedSamples, TargetReport, ViewContents, ViewReport, inspect_data};
 pub use kernels::{KernelReport, KernelSummary, inspect_kernels};
 

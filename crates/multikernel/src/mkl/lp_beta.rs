@@ -13,7 +13,7 @@ use crate::gram::{Coefficients, Gram, KernelSet};
 use crate::loss::LossSpec;
 use crate::model::{Model, Scheme, Trained};
 use crate::norm::{Exponent, NormSpec};
-use crate::observe::{Observer, Progress};
+use crate::observe::{self, Observer, Progress};
 use crate::select::Parts;
 use std::time::Instant;
 
@@ -65,14 +65,7 @@ impl Mkl {
         let outputs = if several { k } else { 1 };
         let mut scores: Vec<Vec<f64>> = Vec::with_capacity(m);
         for kernel in 0..m {
-            let told = observer.progress(&Progress::Work {
-                stage: "kernels alone",
-                done: kernel as u64,
-                total: m as u64,
-            });
-            if told.is_break() {
-                return Err(Error::Stopped);
-            }
+            observe::work(observer, "kernels alone", kernel, m)?;
             let found = parts.each(|_, part| {
                 let fitted = part.fit_kernels(&alone, &[place(kernel)], targets, observer)?;
                 Ok(part.scores(kernels, &fitted.model))

@@ -9,6 +9,7 @@ use super::problems::Question;
 use crate::certificate::{MulticlassProblem, Problem};
 use crate::dual::Start;
 use crate::gram::{Coefficients, Gram};
+use crate::math;
 use crate::norm::{Norm, NormSpec};
 
 /// So near to its bound a coefficient is at it.
@@ -157,7 +158,7 @@ impl WarmStart {
             })
             .collect();
         if problem.bias {
-            balance(&mut coefficients);
+            math::balance(&mut coefficients);
         }
         let weights = self.weights_for(k, norm, gram, &coefficients, 1);
         Some(Start {
@@ -223,39 +224,5 @@ impl WarmStart {
             true => weights,
             false => initial,
         }
-    }
-}
-
-/// Makes Σ a = 0, which a bias asks for: the side that is too large shrinks, and so stays feasible.
-fn balance(a: &mut [f64]) {
-    let side = |a: &[f64], sign: f64| -> f64 { a.iter().map(|a| (sign * a).max(0.0)).sum() };
-    let (plus, minus) = (side(a, 1.0), side(a, -1.0));
-    let (sign, factor) = match plus > minus {
-        true => (1.0, minus / plus),
-        false => (-1.0, if minus > 0.0 { plus / minus } else { 1.0 }),
-    };
-    for a in a.iter_mut().filter(|a| sign * **a > 0.0) {
-        *a *= factor;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_larger_side_shrinks() {
-        let mut a = [1.0, 2.0, -1.0, 0.0];
-        balance(&mut a);
-        assert_eq!(a, [1.0 / 3.0, 2.0 / 3.0, -1.0, 0.0]);
-        let mut a = [0.5, -4.0];
-        balance(&mut a);
-        assert_eq!(a, [0.5, -0.5]);
-        let mut a = [0.0, -4.0];
-        balance(&mut a);
-        assert_eq!(a, [0.0, 0.0]);
-        let mut a = [0.0, 0.0];
-        balance(&mut a);
-        assert_eq!(a, [0.0, 0.0]);
     }
 }

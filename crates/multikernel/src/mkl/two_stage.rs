@@ -8,7 +8,7 @@ use crate::data::Targets;
 use crate::error::{Error, Result};
 use crate::gram::{Gram, Indefinite, KernelSet, Options};
 use crate::kernel::{KernelSpec, Kind, Normalize};
-use crate::observe::{Observer, Progress};
+use crate::observe::{self, Observer};
 use crate::select::{Folds, Metric, Parts};
 
 /// Folds of cross-validations inside of a training.
@@ -86,14 +86,7 @@ impl Mkl {
         let alone = unweighted(self)?;
         let mut best: Option<(f64, usize)> = None;
         for (at, &m) in which.iter().enumerate() {
-            let told = observer.progress(&Progress::Work {
-                stage: "kernels alone",
-                done: at as u64,
-                total: which.len() as u64,
-            });
-            if told.is_break() {
-                return Err(Error::Stopped);
-            }
+            observe::work(observer, "kernels alone", at, which.len())?;
             let reached = parts.each(|_, part| {
                 let fitted = part.fit_kernels(&alone, &[m], targets, observer)?;
                 let scores = part.scores(kernels, &fitted.model);

@@ -409,10 +409,14 @@ fn block_rows(views: &[&View]) -> usize {
 
 /// Errors inside of a block count rows from its start; people count from the first.
 fn shifted(error: Error, from: usize) -> Error {
-    if from == 0 {
-        return error;
+    match error {
+        Error::Input(mut e) if e.row.is_some() => {
+            e.row = e.row.map(|row| from + row);
+            Error::Input(e)
+        }
+        other if from == 0 => other,
+        other => other.within(&format!("rows after the first {from}")),
     }
-    error.within(&format!("rows after the first {from}"))
 }
 
 /// The first of the largest.

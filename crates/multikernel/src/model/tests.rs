@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::data::{Csr, Dense, Pairwise, ScaleOption, Targets, View, ViewData};
-use crate::gram::{Coefficients, Indefinite, Options};
-use crate::kernel::KernelSpec;
+use crate::gram::{Coefficients, Indefinite, KernelSet, Normalizer, Options, Repair};
+use crate::kernel::{KernelSpec, Normalize, Width};
 use crate::mkl::{Bias, Fitted, Mkl, Multiclass};
 use crate::random::Random;
 use proptest::prelude::*;

@@ -239,8 +239,7 @@ impl Bank {
             .map(|i| {
                 let views = self.views.iter().zip(&found);
                 let rows = views.map(|(schema, data)| schema.row(data, i)).collect();
-                self.sample(rows)
-                    .map_err(|e| e.within(&format!("row {}", i + 1)))
+                self.sample(rows).map_err(|e| e.of_row(i))
             })
             .collect()
     }

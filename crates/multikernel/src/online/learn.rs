@@ -56,7 +56,7 @@ impl Online {
     /// An example without a label is predicted only; if it has an id ([`Views::set_ids`]) it waits for [`Online::teach`].
     ///
     /// # Errors
-    /// If an example or label is wrong: the error names its row, and nothing has been learned of any of them.
+    /// If an example or label is wrong: the error names its row ([`Error::row`]), and nothing has been learned of any of them.
     ///
     /// # Panics
     /// If there is not one label (or none) for each example.
@@ -185,10 +185,8 @@ impl Online {
         let ids = views.ids();
         let mut fresh = std::collections::HashSet::new();
         for (i, label) in labels.iter().enumerate() {
-            let place = || format!("row {}", i + 1);
             if let Some(label) = label {
-                self.check_class(label, &known)
-                    .map_err(|e| e.within(&place()))?;
+                self.check_class(label, &known).map_err(|e| e.of_row(i))?;
                 if self.settings.binary && !known.iter().any(|c| c == label) {
                     known.push((*label).to_owned());
                 }
@@ -197,10 +195,11 @@ impl Online {
                 && (self.waiting.contains_key(id) || !fresh.insert(id))
             {
                 return Err(Error::input(
-                    place(),
+                    "",
                     format!("an example of id '{id}' waits for its label already"),
                     "give every example an id of its own",
-                ));
+                )
+                .of_row(i));
             }
         }
         let losses = match &self.comparator {

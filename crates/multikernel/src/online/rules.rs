@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 use crate::norm::{BlockNorm, Exponent, Norm, NormSpec};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 
 /// How the learner steps.
 ///
@@ -67,12 +68,43 @@ impl Rule {
         }
     }
 
+    /// Its parameter: the name, and where the value stands.
+    fn parameter(&mut self) -> Option<(&'static str, &mut f64)> {
+        match self {
+            Rule::Om2 => None,
+            Rule::Obscure { eta } => Some(("eta", eta)),
+            Rule::Pegasos { lambda } => Some(("lambda", lambda)),
+            Rule::PassiveAggressive { c } | Rule::Omcl { c } => Some(("C", c)),
+        }
+    }
+
+    /// The same rule with another value of its parameter: `eta`, `lambda` or `C`.
+    ///
+    /// # Errors
+    /// If it has no parameter of this name.
+    pub fn with(mut self, parameter: &str, value: f64) -> Result<Rule> {
+        match self.parameter() {
+            Some((name, place)) if name == parameter => {
+                *place = value;
+                Ok(self)
+            }
+            _ => Err(Error::input(
+                parameter,
+                format!("solver {self} has none"),
+                "leave it out, or give another solver",
+            )),
+        }
+    }
+
+    /// Whether it has a parameter of this name.
+    pub fn has(mut self, parameter: &str) -> bool {
+        self.parameter().is_some_and(|(name, _)| name == parameter)
+    }
+
     pub(super) fn check(&self) -> Result<()> {
-        let (name, value) = match *self {
-            Rule::Om2 => return Ok(()),
-            Rule::Obscure { eta } => ("eta", eta),
-            Rule::Pegasos { lambda } => ("lambda", lambda),
-            Rule::PassiveAggressive { c } | Rule::Omcl { c } => ("C", c),
+        let mut rule = *self;
+        let Some((name, &mut value)) = rule.parameter() else {
+            return Ok(());
         };
         match value > 0.0 && value.is_finite() {
             true => Ok(()),
@@ -109,6 +141,44 @@ impl Rule {
     }
 }
 
+/// `om2` (or `auto`), `obscure`, `pegasos`, `pa1` or `omcl`, with the usual value of the parameter, or one that is written behind:
+/// `obscure:eta=2`, `pegasos:lambda=0.001`. C, which is an option of its own everywhere, is 1 ([`Rule::with`] sets it).
+impl FromStr for Rule {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = || {
+            Error::input(
+                "solver",
+                format!("'{text}' does not learn from a stream"),
+                "give om2 (or auto), pa1, omcl, obscure, obscure:eta=2, pegasos or pegasos:lambda=0.001",
+            )
+        };
+        let (name, parameter) = match text.split_once(':') {
+            None => (text, None),
+            Some((name, parameter)) => (name, Some(parameter)),
+        };
+        let rule = match name {
+            "auto" | "om2" => Rule::Om2,
+            "obscure" => Rule::Obscure { eta: 2.0 },
+            "pegasos" => Rule::Pegasos { lambda: 1e-3 },
+            "pa1" => Rule::PassiveAggressive { c: 1.0 },
+            "omcl" => Rule::Omcl { c: 1.0 },
+            _ => return Err(wrong()),
+        };
+        match parameter {
+            None => Ok(rule),
+            Some(parameter) => {
+                let (key, value) = parameter.split_once('=').ok_or_else(wrong)?;
+                let value = value.parse().map_err(|_| wrong())?;
+                match rule.has("C") {
+                    true => Err(wrong()),
+                    false => rule.with(key, value).map_err(|_| wrong()),
+                }
+            }
+        }
+    }
+}
+
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -123,4 +193,57 @@ pub(crate) fn om2_step(margin: f64, square: f64) -> f64 {
 /// PA-I's τ.
 pub(crate) fn passive_aggressive_step(c: f64, loss: f64, square: f64) -> f64 {
     c.min(loss / square)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_known_by_their_names() {
+        for name in ["om2", "obscure", "pegasos", "pa1", "omcl"] {
+            let rule: Rule = name.parse().unwrap();
+            assert_eq!(rule.name(), name);
+            rule.check().unwrap();
+        }
+        let read = |text: &str| text.parse::<Rule>();
+        assert_eq!(read("auto").unwrap(), Rule::Om2);
+        assert_eq!(read("obscure:eta=0.5").unwrap(), Rule::Obscure { eta: 0.5 });
+        assert_eq!(
+            read("pegasos:lambda=1e-2").unwrap(),
+            Rule::Pegasos { lambda: 1e-2 }
+        );
+        for wrong in [
+            "",
+            "exact",
+            "omcl:C=3",
+            "om2:eta=1",
+            "obscure:eta",
+            "obscure:eta=x",
+            "pegasos:eta=1",
+        ] {
+            let said = read(wrong).unwrap_err().to_string();
+            assert!(
+                said.contains(&format!("'{wrong}' does not learn")),
+                "{said}"
+            );
+        }
+        let negative = read("pa1").unwrap().with("C", -1.0).unwrap();
+        assert!(negative.check().is_err());
+    }
+
+    #[test]
+    fn a_parameter_belongs_to_its_rule() {
+        let pegasos: Rule = "pegasos".parse().unwrap();
+        assert!(pegasos.has("lambda") && !pegasos.has("C"));
+        assert_eq!(
+            pegasos.with("lambda", 2.0).unwrap(),
+            Rule::Pegasos { lambda: 2.0 }
+        );
+        let said = pegasos.with("C", 2.0).unwrap_err().to_string();
+        assert_eq!(
+            said,
+            "C: solver pegasos has none; leave it out, or give another solver"
+        );
+    }
 }

@@ -20,27 +20,31 @@ const MOST_SIDE: usize = 40;
 pub(super) fn tuning(facts: &Facts) -> Option<Section> {
     let tuning = facts.record.tuning.as_ref()?;
     let chosen = tuning.points.get(tuning.chosen);
-    let mut lead = format!(
-        "{} tried by {}-fold cross-validation",
-        several(
-            tuning.points.len(),
-            "combination of settings was",
-            "combinations of settings were"
-        ),
-        tuning.folds
+    let tried = several(
+        tuning.points.len(),
+        "combination of settings was",
+        "combinations of settings were",
     );
+    let mut lead = match tuning.folds {
+        1 => format!("{tried} tried on one fold of the samples, where the search was stopped,"),
+        folds => format!("{tried} tried by {folds}-fold cross-validation"),
+    };
     if tuning.seconds.is_finite() && tuning.seconds > 0.0 {
         lead.push_str(&format!(" in {}", duration(tuning.seconds)));
     }
     lead.push('.');
     if let Some(point) = chosen {
+        let error = metric_value(&tuning.metric, point.standard_error);
         lead.push_str(&format!(
-            " Chosen by the rule “{}”: <b>{}</b> with a mean {} of {} ± {} (standard error).",
+            " Chosen by the rule “{}”: <b>{}</b> with a mean {} of {}{}.",
             esc(&tuning.rule),
             place(tuning, point),
             metric(&tuning.metric),
             metric_value(&tuning.metric, point.mean),
-            metric_value(&tuning.metric, point.standard_error)
+            match tuning.folds {
+                1 => String::new(),
+                _ => format!(" ± {error} (standard error)"),
+            }
         ));
     }
     lead.push_str(&sureness(tuning));
@@ -67,6 +71,9 @@ pub(super) fn tuning(facts: &Facts) -> Option<Section> {
 
 /// How sure the choice is, in words.
 fn sureness(tuning: &Tuning) -> String {
+    if tuning.folds == 1 {
+        return " One fold does not tell how sure that is.".into();
+    }
     let mut out = String::new();
     let others = tuning.within_error.saturating_sub(1);
     out.push_str(&match others {

@@ -44,7 +44,8 @@ pub struct Recipe {
 /// What a search found.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// The points that were tried on all folds, and the one taken; none if the search was stopped before there was any.
+    /// The points that were tried on all folds, and the one taken. Of a search that was stopped before there was any: those that
+    /// were tried on as many of the first folds as possible; none if there was no training at all.
     pub tuning: Option<Tuning>,
     /// Whether the observer stopped the search before its end.
     pub stopped: bool,
@@ -113,8 +114,10 @@ impl Recipe {
         }
         let names: Vec<String> = self.banks.iter().map(|(name, _)| name.clone()).collect();
         let seconds = begin.elapsed().as_secs_f64();
+        let tuning = |folds| self.grid.tuning(&names, &all.fits, folds, seconds);
         Ok(Found {
-            tuning: self.grid.tuning(&names, &all.fits, count, seconds),
+            // Only a search that was stopped has to make do with fewer folds.
+            tuning: (1..=count).rev().find_map(tuning),
             stopped: all.stopped,
         })
     }

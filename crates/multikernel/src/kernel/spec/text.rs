@@ -32,7 +32,7 @@ impl KernelSpec {
 /// Adds a place to an error that has none yet.
 pub(super) fn within(error: Error, place: &str) -> Error {
     match error {
-        Error::Input(mut input) if input.place.is_empty() => {
+        Error::Input(mut input) if input.position().is_empty() => {
             input.place = place.to_owned();
             Error::Input(input)
         }

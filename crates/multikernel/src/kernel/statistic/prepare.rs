@@ -357,10 +357,11 @@ fn check_signs(statistic: Statistic, numbers: &Numbers<'_>) -> Result<()> {
     for i in 0..numbers.rows() {
         if let Some((column, x)) = numbers.row(i).find(|&(_, x)| x < 0.0) {
             return Err(Error::input(
-                format!("row {}, column {}", i + 1, column + 1),
+                format!("column {}", column + 1),
                 format!("the value is {x}"),
                 format!("{} needs values ≥ 0", statistic.name()),
-            ));
+            )
+            .of_row(i));
         }
     }
     Ok(())
@@ -386,10 +387,11 @@ fn check_sizes(
             .reduce(|a, b| if b.0 > a.0 { b } else { a });
         let (value, i) = worst.unwrap_or_default();
         return Err(Error::input(
-            format!("row {}", i + 1),
+            "",
             format!("there are values up to {value:e}, and {sums} do not fit into 32-bit numbers"),
             "scale the view",
-        ));
+        )
+        .of_row(i));
     }
     let largest = sizes.iter().copied().fold(0.0, f64::max);
     if training && statistic.by_squares() && largest > 0.0 && largest < SMALLEST_SQUARE {

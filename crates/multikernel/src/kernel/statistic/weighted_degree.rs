@@ -113,13 +113,14 @@ impl Strings {
                 "the string of row 1 has"
             };
             return Err(Error::input(
-                format!("row {}", i + 1),
+                "",
                 format!(
                     "the string has {} letters but {whose} {length}",
                     strings[i].len()
                 ),
                 "weighted-degree needs strings of equal length",
-            ));
+            )
+            .of_row(i));
         }
         let letters = match reference {
             Some(reference) => reference.letters.clone(),

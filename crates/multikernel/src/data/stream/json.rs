@@ -1,26 +1,29 @@
 //! One line of JSON: `{"id": …, "<view>": [numbers], …, "label": …}`.
 
+use super::super::source::some_of;
+use super::{StreamEvent, StreamExample, StreamParser, StreamRow, some_text};
+use crate::error::{Error, Result};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
 /// A line as it stands.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct JsonLine {
-    pub(super) id: Option<String>,
-    pub(super) label: Option<String>,
-    pub(super) views: Vec<(String, Vec<f32>)>,
+struct JsonLine {
+    id: Option<String>,
+    label: Option<String>,
+    views: Vec<(String, Vec<f32>)>,
 }
 
 /// Which keys are no views.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Keys<'k> {
-    pub(super) id: &'k str,
-    pub(super) label: &'k str,
+struct Keys<'k> {
+    id: &'k str,
+    label: &'k str,
 }
 
 /// Reads a line; the error says what is wrong, and where.
-pub(super) fn parse(line: &[u8], keys: Keys<'_>) -> Result<JsonLine, String> {
+fn parse(line: &[u8], keys: Keys<'_>) -> Result<JsonLine, String> {
     let mut deserializer = serde_json::Deserializer::from_slice(line);
     let read = deserializer
         .deserialize_map(LineVisitor { keys })
@@ -167,8 +170,75 @@ fn single<E: de::Error>(value: f64) -> Result<f32, E> {
     }
 }
 
+impl StreamParser {
+    pub(super) fn json(&mut self, line: &[u8]) -> Result<StreamEvent> {
+        let keys = Keys {
+            id: self.id_key(),
+            label: self.label_key(),
+        };
+        let read = parse(line, keys).map_err(|found| {
+            let remedy = r#"write {"id": …, "<view>": [numbers], "label": …}"#;
+            Error::input("", found, remedy)
+        })?;
+        if read.views.is_empty() {
+            return self.label_only(read.id, read.label);
+        }
+        if self.views.is_empty() {
+            if let Some((name, _)) = read.views.iter().find(|(_, values)| values.is_empty()) {
+                return Err(Error::input(
+                    format!("view {}", some_of([name])),
+                    "it is empty",
+                    "give at least one number",
+                ));
+            }
+            let views = read.views.iter();
+            self.views = views
+                .map(|(name, v)| (name.clone(), Some(v.len())))
+                .collect();
+        }
+        let mut given = read.views;
+        let mut rows = Vec::with_capacity(self.views.len());
+        for (name, width) in &self.views {
+            let place = || format!("view {}", some_of([name]));
+            let Some(at) = given.iter().position(|(n, _)| n == name) else {
+                return Err(Error::input(
+                    place(),
+                    "it is missing",
+                    "give every example all views",
+                ));
+            };
+            let (_, values) = given.swap_remove(at);
+            if Some(values.len()) != *width {
+                return Err(Error::input(
+                    place(),
+                    format!(
+                        "it has {} numbers, in the first example it had {}",
+                        values.len(),
+                        width.unwrap_or(0)
+                    ),
+                    "give every example the same columns",
+                ));
+            }
+            rows.push(StreamRow::Dense(values));
+        }
+        if let Some((name, _)) = given.first() {
+            return Err(Error::input(
+                format!("view {}", some_of([name])),
+                "the first example did not have it",
+                "give every example the same views",
+            ));
+        }
+        Ok(StreamEvent::Example(StreamExample {
+            id: some_text(read.id),
+            label: some_text(read.label),
+            rows,
+        }))
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{example, parser};
     use super::*;
     use proptest::prelude::*;
 
@@ -269,5 +339,32 @@ mod tests {
             prop_assert_eq!(line.label, Some(label));
             prop_assert_eq!(line.views, vec![("x".to_owned(), values)]);
         }
+    }
+
+    #[test]
+    fn json_lines_must_have_the_views_of_the_first() {
+        let mut parser = parser(None);
+        let first = example(
+            parser
+                .line(br#"{"a": [1, 2], "b": [3], "label": 1}"#, 1)
+                .unwrap(),
+        );
+        assert_eq!(first.label.as_deref(), Some("1"));
+        let other = example(parser.line(br#"{"b": [4], "a": [5, 6]}"#, 2).unwrap());
+        assert_eq!(other.rows[0], StreamRow::Dense(vec![5.0, 6.0]));
+        for bad in [
+            r#"{"a": [1, 2]}"#,
+            r#"{"a": [1], "b": [3]}"#,
+            r#"{"a": [1, 2], "b": [3], "c": [4]}"#,
+            r#"{"label": 1}"#,
+            r#"{"id": 1}"#,
+            "{}",
+        ] {
+            assert!(parser.line(bad.as_bytes(), 3).is_err(), "{bad}");
+        }
+        assert!(matches!(
+            parser.line(br#"{"id": 1, "label": 2}"#, 4),
+            Ok(Some(StreamEvent::Label { .. }))
+        ));
     }
 }
