@@ -452,16 +452,22 @@ impl<'a> RowScorer<'a> {
 
 /// aᵀ K_m a for the members of a family; `a` holds a number for each of `samples`.
 fn family_forms(family: &Family, samples: &[usize], a: &[f64]) -> Vec<f64> {
-    let starts: Vec<usize> = (0..samples.len()).step_by(CHUNK).collect();
+    let n = family.n_cols;
+    // A sample may be there more than once.
+    let everyone = || {
+        let mut all = vec![0.0; n];
+        for (&i, &a) in samples.iter().zip(a) {
+            all[i] += a;
+        }
+        all
+    };
     match &family.map {
         // Most samples count: whole rows at the speed of memory beat half of them entry by entry.
-        Map::Scaled(factor) if 2 * samples.len() > family.n_cols => {
-            let mut everyone = vec![0.0; family.n_cols];
-            for (&i, &a) in samples.iter().zip(a) {
-                everyone[i] = a;
-            }
+        Map::Scaled(factor) if 2 * samples.len() > n => {
+            let everyone = everyone();
             let block = family.block_rows();
-            let parts: Vec<f64> = samples
+            let support: Vec<usize> = (0..n).filter(|&i| everyone[i] != 0.0).collect();
+            let parts: Vec<f64> = support
                 .par_chunks(block)
                 .map(|rows| {
                     let mut sum = 0.0;
@@ -474,7 +480,7 @@ fn family_forms(family: &Family, samples: &[usize], a: &[f64]) -> Vec<f64> {
             vec![factor * parts.iter().sum::<f64>()]
         }
         Map::Scaled(factor) => {
-            let parts: Vec<f64> = starts
+            let parts: Vec<f64> = starts(samples.len())
                 .par_iter()
                 .map(|&start| {
                     let mut sum = 0.0;
@@ -484,8 +490,12 @@ fn family_forms(family: &Family, samples: &[usize], a: &[f64]) -> Vec<f64> {
                 .collect();
             vec![factor * parts.iter().sum::<f64>()]
         }
+        // Nearly all count: those without weight cost less than picking the others out.
+        Map::Table(_) if samples.len() != n && 4 * samples.len() > 3 * n => {
+            family_forms(family, &(0..n).collect::<Vec<_>>(), &everyone())
+        }
         Map::Table(basis) => {
-            let parts: Vec<grid::Histogram> = starts
+            let parts: Vec<grid::Histogram> = starts(samples.len())
                 .par_iter()
                 .map(|&start| {
                     let mut histogram = basis.histogram();
@@ -504,6 +514,11 @@ fn family_forms(family: &Family, samples: &[usize], a: &[f64]) -> Vec<f64> {
     }
 }
 
+/// Where chunks begin.
+fn starts(samples: usize) -> Vec<usize> {
+    (0..samples).step_by(CHUNK).collect()
+}
+
 /// Visits the pairs (i, j ≤ i) of samples with i in the chunk from `start`, for every i at once: the statistics, and the pairs' weights
 /// a_i a_j, doubled off the diagonal, so that the symmetric half is visited once.
 fn for_pairs(
@@ -516,16 +531,21 @@ fn for_pairs(
     let end = (start + CHUNK).min(samples.len());
     let block = family.block_rows();
     let (mut gathered, mut weights) = (Vec::with_capacity(end), Vec::with_capacity(end));
+    let in_order = samples.iter().enumerate().all(|(k, &i)| k == i);
     for from in (start..end).step_by(block) {
         let to = (from + block).min(end);
         family.for_rows(&samples[from..to], |r, t| {
             let i = from + r;
-            gathered.clear();
-            gathered.extend(samples[..=i].iter().map(|&j| t[j]));
             weights.clear();
             weights.extend(a[..i].iter().map(|aj| 2.0 * a[i] * aj));
             weights.push(a[i] * a[i]);
-            count(&gathered, &weights);
+            if in_order {
+                count(&t[..=i], &weights);
+            } else {
+                gathered.clear();
+                gathered.extend(samples[..=i].iter().map(|&j| t[j]));
+                count(&gathered, &weights);
+            }
         });
     }
 }
@@ -535,6 +555,45 @@ mod tests {
     use super::*;
     use crate::data::{Dense, View, ViewData, Views};
     use crate::kernel::KernelSpec;
+
+    #[test]
+    fn forms_are_those_of_the_matrix_for_few_samples_and_for_many_and_for_some_that_come_twice() {
+        let n = 40;
+        let values = (0..2 * n).map(|k| (k * k % 17) as f32).collect();
+        let views = Views::new(vec![View {
+            name: "x".into(),
+            columns: Vec::new(),
+            data: ViewData::Dense(Dense::new(n, 2, values).unwrap()),
+        }])
+        .unwrap();
+        let specs: Vec<KernelSpec> = ["rbf:width=3|9", "linear", "poly:normalize=spherical"]
+            .iter()
+            .flat_map(|s| KernelSpec::parse(s).unwrap())
+            .collect();
+        let set = KernelSet::new(&specs, &views, &Options::default(), &()).unwrap();
+        let few: Vec<usize> = (0..n).step_by(3).rev().collect();
+        let many: Vec<usize> = (0..n - 3).rev().collect();
+        let twice: Vec<usize> = (0..n - 5).chain([2, 2, 7]).collect();
+        let filled: Vec<usize> = (0..n - 3).chain([2, 2, 7]).collect();
+        for samples in [few, many, twice, filled] {
+            let part = set.gram().subset(&samples);
+            let a: Vec<f64> = (0..samples.len()).map(|i| (i % 7) as f64 - 2.5).collect();
+            let forms = part.signed_quadratic_forms(Coefficients::single(&a));
+            for (m, form) in forms.iter().enumerate() {
+                let matrix = set.gram().kernel(m).matrix();
+                let mut want = 0.0;
+                for (&i, x) in samples.iter().zip(&a) {
+                    for (&j, y) in samples.iter().zip(&a) {
+                        want += x * y * f64::from(matrix[i * n + j]);
+                    }
+                }
+                assert!(
+                    (form - want).abs() < 1e-4 * want.abs().max(1.0),
+                    "{m}: {form} {want}"
+                );
+            }
+        }
+    }
 
     #[test]
     fn some_kernels_in_any_order_keep_their_values() {
