@@ -15,8 +15,9 @@ use rayon::prelude::*;
 const TILE: usize = 512;
 /// Rows per task in products.
 const ROWS: usize = 32;
-/// Sums of rows that are held at once.
+/// Sums of rows that are held at once, and their bytes.
 const SUMS_AT_ONCE: usize = 16;
+const SUMS_BYTES: usize = 64 << 20;
 
 /// A family's share of the combination.
 #[derive(Debug)]
@@ -195,7 +196,12 @@ impl<'g> Combined<'g> {
         // Gathering a value costs about as much as looking it up: of a symmetric matrix whole rows are read instead.
         let whole = self.gram.symmetric && matches!(self.gram.cols, super::Index::All(_));
         let all = rows.len() == a.len() && rows.iter().enumerate().all(|(k, &i)| k == i);
-        if whole && all && a.outputs() == 1 && support.len() < a.len() {
+        let rows_pay = match a.outputs() {
+            1 => support.len() < a.len(),
+            // Sums for every output need memory, which rows that are not stored were to save.
+            _ => !self.computes_rows(),
+        };
+        if whole && all && rows_pay {
             return self.on(self.gram).sum_of_rows(&support, a, look);
         }
         let few = support.len() < a.len() / 2;
@@ -314,27 +320,40 @@ impl View<'_> {
         out
     }
 
-    /// Σ_j a_j K_j over the rows j of the support: K a where K is symmetric.
+    /// Σ_j a_j K_j over the rows j of the support, for each output: K A where K is symmetric.
     fn sum_of_rows(&self, support: &[usize], a: Coefficients<'_>, look: Look) -> Vec<f64> {
-        let n = self.gram.n_cols();
-        let mut out = vec![0.0; n];
+        let (n, k) = (self.gram.n_cols(), a.outputs());
         // Sums of so many rows each are added up in order: the same for any number of threads, and in bounded memory.
-        for some in support.chunks(ROWS * SUMS_AT_ONCE) {
+        let together = ROWS * k.div_ceil(8);
+        let at_once = (SUMS_BYTES / (8 * n * k).max(1)).clamp(1, SUMS_AT_ONCE);
+        // Output after output.
+        let mut out = vec![0.0; n * k];
+        for some in support.chunks(together * at_once) {
             let parts: Vec<Vec<f64>> = some
-                .par_chunks(ROWS)
+                .par_chunks(together)
                 .map(|rows| {
-                    let mut sum = vec![0.0; n];
-                    self.for_sums(rows, look, |r, values| {
-                        add_multiple(a.values[rows[r]], values, &mut sum);
-                    });
-                    sum
+                    let mut sums = vec![0.0; n * k];
+                    for rows in rows.chunks(ROWS) {
+                        self.for_sums(rows, look, |r, values| {
+                            for (&a, sums) in a.row(rows[r]).iter().zip(sums.chunks_mut(n)) {
+                                if a != 0.0 {
+                                    add_multiple(a, values, sums);
+                                }
+                            }
+                        });
+                    }
+                    sums
                 })
                 .collect();
             for part in parts {
                 add_multiple(1.0, &part, &mut out);
             }
         }
-        out
+        if k == 1 {
+            return out;
+        }
+        let of_sample = |i: usize| out.iter().skip(i).step_by(n.max(1)).copied();
+        (0..n).flat_map(of_sample).collect()
     }
 
     /// Combined rows on this thread.
