@@ -428,8 +428,8 @@ class BaseMKL(KernelEstimator):
     def path(self, X, y=None, *, C=None, norm=None, sample_weight=None) -> RegularisationPath:
         """Trains for every combination of several C and norms on kernels that are computed once.
 
-        Each training starts from the one for the next smaller C, or from the norm before, which saves most of the work; every
-        point reaches `tol` by itself.
+        Each training starts from the one for the next smaller C, or from the norm before, which saves about half of the work;
+        every point reaches `tol` by itself.
 
         Parameters
         ----------
@@ -460,7 +460,7 @@ class BaseMKL(KernelEstimator):
         (2, 6)
         """
         listed = lambda values, own: [own] if values is None else [values] if np.ndim(values) == 0 else list(values)  # noqa: E731
-        points = []
+        points: list[tuple[str, float, dict]] = []
         with Listener(self.verbose, self.callback) as listener:
             prepared = self._prepare(X, y, sample_weight, listener, keep=False)
             names = prepared.kernels.names
@@ -468,7 +468,7 @@ class BaseMKL(KernelEstimator):
             smallest = None
             for one_norm in map(str, listed(norm, self.norm)):
                 # From small C to large, each from the one before; the first from that of the norm before.
-                start, found = smallest, {}
+                start, found = smallest, dict[int, dict]()
                 for k in np.argsort(costs, kind="stable"):
                     _, result, _, _, start = self._train(prepared, listener, norm=one_norm, c=costs[k], start=start)
                     smallest = start if not found else smallest

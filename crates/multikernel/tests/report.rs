@@ -324,6 +324,21 @@ fn everything_is_on_the_page() {
 }
 
 #[test]
+fn a_search_that_was_stopped_on_its_first_fold() {
+    let mut model = trained(&of_names(&TEN), Multiclass::Joint);
+    let mut training = everything(18, 3, 10, |m| format!("kernel {m}"));
+    training["tuning"]["folds"] = json!(1);
+    model.set_training(training);
+    let html = page("stopped-search", &model);
+    check(&html);
+    assert!(
+        html.contains("tried on one fold of the samples, where the search was stopped, in 41 s.")
+    );
+    assert!(html.contains("One fold does not tell how sure that is."));
+    assert!(!html.contains("(standard error)") && !html.contains("drawn anew"));
+}
+
+#[test]
 fn a_model_that_was_just_trained() {
     let model = trained(&of_names(&["apple", "pear", "plum"]), Multiclass::Joint);
     let html = page("trained", &model);

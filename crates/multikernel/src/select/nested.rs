@@ -44,8 +44,8 @@ pub struct Recipe {
 /// What a search found.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// The points that were tried on all folds, and the one taken. Of a search that was stopped before there was any: those that
-    /// were tried on as many of the first folds as possible; none if there was no training at all.
+    /// The points that were tried on all folds, and the one taken. Of a search that was stopped: the points that were tried on so many
+    /// of the first folds that most trainings count; none if there was no training at all.
     pub tuning: Option<Tuning>,
     /// Whether the observer stopped the search before its end.
     pub stopped: bool,
@@ -116,8 +116,13 @@ impl Recipe {
         let seconds = begin.elapsed().as_secs_f64();
         let tuning = |folds| self.grid.tuning(&names, &all.fits, folds, seconds);
         Ok(Found {
-            // Only a search that was stopped has to make do with fewer folds.
-            tuning: (1..=count).rev().find_map(tuning),
+            // A search goes fold by fold: of one that was stopped, few points or none were tried on the last ones.
+            tuning: match all.stopped {
+                false => tuning(count),
+                true => (1..=count)
+                    .filter_map(tuning)
+                    .max_by_key(|tuning| tuning.points.len() * tuning.folds),
+            },
             stopped: all.stopped,
         })
     }
