@@ -143,6 +143,17 @@ impl Gram {
         });
     }
 
+    /// As [`Gram::copied_subset`]; none where something would have to be computed or read from a file.
+    pub(crate) fn held_subset(&self, samples: &[usize], memory: u64) -> Option<Gram> {
+        let is_held = |family: &Arc<Family>| match &*family.source {
+            Source::Stored(_) | Source::Same(_) => true,
+            Source::Given(matrix) => !matrix.is_mapped(),
+            Source::OnTheFly { .. } | Source::Composite { .. } => false,
+        };
+        let all = self.families.iter().all(is_held);
+        all.then(|| self.copied_subset(samples, memory))
+    }
+
     /// As [`Gram::subset`], with the statistics copied where they lie in memory and the copies fit into `memory` bytes:
     /// many questions to a few samples then read those samples alone.
     pub(crate) fn copied_subset(&self, samples: &[usize], memory: u64) -> Gram {

@@ -55,13 +55,21 @@ pub fn align(
         )));
     }
     let samples = Random::new(options.seed).sample(n, size);
-    let specs: Vec<KernelSpec> = all.iter().map(|kernel| kernel.spec.clone()).collect();
-    let options = Options {
-        // Training has looked at the matrices already, and mended them if it was asked to.
-        indefinite: Indefinite::Allow,
-        ..*options
+    let small = match set.gram().held_subset(&samples, options.memory) {
+        Some(held) => held,
+        None => {
+            let specs: Vec<KernelSpec> = all.iter().map(|kernel| kernel.spec.clone()).collect();
+            let options = Options {
+                // Training has looked at the matrices already, and mended them if it was asked to.
+                indefinite: Indefinite::Allow,
+                ..*options
+            };
+            let views = among(set.views(), &samples)?;
+            KernelSet::new(&specs, &views, &options, observer)?
+                .gram()
+                .clone()
+        }
     };
-    let small = KernelSet::new(&specs, &among(set.views(), &samples)?, &options, observer)?;
     let targets = targets_of(targets, &samples);
     let target = TargetKernel::new(&targets, size);
     let mut packed = Packed::new(shown.len(), size);
@@ -72,7 +80,7 @@ pub fn align(
     let aligned: Vec<Option<f64>> = places
         .into_par_iter()
         .enumerate()
-        .map(|(m, place)| one(&small.gram().kernel(m).matrix(), target.as_ref(), place))
+        .map(|(m, place)| one(&small.kernel(m).matrix(), target.as_ref(), place))
         .collect();
     let products = packed.products();
     Ok(Ok(Alignment {
