@@ -5,9 +5,10 @@ mod common;
 use std::fmt::Write;
 
 use common::conic::{Omega, Problem};
-use common::given::{exact, limits};
+use common::given::{exact, exact_from, gram, limits, norm, scalar};
 use common::problems::{EXPONENTS, LOSSES, Random, problem};
-use multikernel::dual::Status;
+use multikernel::certificate::certify;
+use multikernel::dual::{Limits, Start, Status};
 
 /// The hardest of these problems takes four million; a hang would take more.
 const MOST_STEPS: u64 = 20_000_000;
@@ -126,4 +127,43 @@ fn elastic_net() {
 #[test]
 fn mixed_norm() {
     assert_all_fine(with_norm(8, 3, |m| Omega::Mixed((0..m).map(|k| k % 2).collect())).into_iter());
+}
+
+#[test]
+fn a_gap_that_nobody_confirmed_is_the_gap_of_the_kernels() {
+    let mut random = Random(21);
+    for loss in LOSSES {
+        for memory in [0, u64::MAX] {
+            let problem = problem(&mut random, loss);
+            if problem.loss.scalar().is_none() {
+                continue;
+            }
+            let unconfirmed = Limits {
+                memory,
+                confirm: false,
+                ..limits(1e-3)
+            };
+            let cold = exact(&problem, &unconfirmed);
+            let start = Start {
+                coefficients: cold.coefficients.clone(),
+                weights: cold.weights.clone(),
+            };
+            let warm = exact_from(&problem, &unconfirmed, Some(start), &());
+            for solution in [cold, warm] {
+                let (a, weights) = (&solution.coefficients, &solution.weights);
+                let (gram, norm) = (gram(&problem.kernels), norm(&problem.omega));
+                let truth = certify(&gram, &norm, &scalar(&problem), a, weights);
+                let forms = solution.forms.unwrap();
+                let again = gram.quadratic_forms(multikernel::gram::Coefficients::single(a));
+                assert_eq!(solution.status, Status::Converged, "{loss}");
+                assert!(truth.relative_gap() <= 1.01e-3, "{loss}: {truth:?}");
+                for (got, want) in forms.iter().zip(again) {
+                    assert!(
+                        (got - want).abs() <= 1e-6 * want.max(1e-6),
+                        "{loss}: {got} {want}"
+                    );
+                }
+            }
+        }
+    }
 }
