@@ -130,10 +130,11 @@ impl<'g> Rows<'g> {
     pub(crate) fn hold_support(&mut self, a: &[f64]) {
         let support: Vec<usize> = (0..self.n).filter(|&i| a[i] != 0.0).collect();
         let capacity = self.capacity();
+        // Then the whole matrix costs what half of its rows cost.
+        let halved = self.combined.is_halved() && 2 * support.len() > self.n;
         match &self.held {
             Held::Matrix(_) => {}
-            // Symmetric as it is, the whole matrix costs half of its rows.
-            Held::Some(..) if 2 * support.len() > self.n && capacity >= self.n => {
+            Held::Some(..) if halved && capacity >= self.n => {
                 self.held = Held::Matrix(self.combined.matrix());
             }
             Held::Some(..) if support.len() <= capacity => self.hold(&support),

@@ -126,7 +126,7 @@ impl<'g> Combined<'g> {
     pub fn matrix(&self) -> Vec<f32> {
         let n = self.gram.n_cols();
         let mut out = zeros(self.gram.n_rows() * n);
-        if self.gram.symmetric && !self.computes_rows() && self.is_dear() {
+        if self.is_halved() {
             let view = self.on(self.gram);
             out.par_chunks_mut(ROWS * n.max(1))
                 .enumerate()
@@ -224,15 +224,15 @@ impl<'g> Combined<'g> {
         self.on(self.gram).rows_here(rows, out);
     }
 
-    /// Whether half of the values cost more than copying them to the other half, which takes about as long as looking up one family or
-    /// reading a dozen stored matrices.
-    fn is_dear(&self) -> bool {
+    /// Whether [`Combined::matrix`] computes one half and copies it to the other: copying takes about as long as looking up one family
+    /// or reading a dozen stored matrices, so there must be more than that.
+    pub(crate) fn is_halved(&self) -> bool {
         const STORED: usize = 12;
         let costs = self.parts.iter().map(|part| match part {
             Part::Scaled(..) => 1,
             Part::Table(..) => STORED,
         });
-        costs.sum::<usize>() > STORED
+        self.gram.symmetric && !self.computes_rows() && costs.sum::<usize>() > STORED
     }
 
     fn computes_rows(&self) -> bool {
@@ -374,18 +374,11 @@ impl View<'_> {
     /// The rows from `first` on, of a symmetric matrix, up to their diagonals.
     fn lower_rows(&self, first: usize, out: &mut [f32]) {
         let n = self.gram.n_cols();
-        let only = self.only_table();
         let mut sums = vec![0.0; n];
         for (i, out) in (first..).zip(out.chunks_mut(n)) {
-            let out = &mut out[..=i];
-            let sample = self.gram.rows.get(i);
-            if let Some((family, table, alone)) = only {
-                family.for_rows(&[sample], |_, t| fast_values(table, alone, &t[..=i], out));
-                continue;
-            }
             let sums = &mut sums[..=i];
-            self.sum_row(sample, Look::Fast, sums);
-            round(sums, out);
+            self.sum_row(self.gram.rows.get(i), Look::Fast, sums);
+            round(sums, &mut out[..=i]);
         }
     }
 
