@@ -245,6 +245,9 @@ def test_a_path_is_the_fits_it_stands_for(cancer):
     path = model.path(X, y, C=[0.1, 1], norm=["lp:1", "lp:2"])
     assert path.norm == ["lp:1", "lp:1", "lp:2", "lp:2"] and path.C.tolist() == [0.1, 1, 0.1, 1]
     assert not hasattr(model, "kernel_weights_")
+    first = mk.MKLClassifier(C=0.1, norm="lp:1", tol=1e-6).fit(X, y)
+    np.testing.assert_array_equal(path.kernel_weights[0], first.kernel_weights_)
+    assert path.objective[0] == first.objective_, "the first training starts from nothing, as fit does"
     alone = mk.MKLClassifier(C=1, norm="lp:2", tol=1e-6).fit(X, y)
     np.testing.assert_allclose(path.kernel_weights[3], alone.kernel_weights_, atol=2e-3)
     assert path.objective[3] == pytest.approx(alone.objective_, rel=2e-6)
