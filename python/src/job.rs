@@ -100,13 +100,25 @@ pub(crate) fn run<T: Send>(
     listener: Option<&Py<PyAny>>,
     job: impl FnOnce(&Reporter<'_>) -> Result<T> + Send,
 ) -> PyResult<T> {
+    // A pool of its own: it is gone when the job is, so a process that forks later is not surprised.
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()
+        .map_err(|e| {
+            exception(Error::input(
+                "n_jobs",
+                format!("{threads} threads could not be started ({e})"),
+                "give fewer",
+            ))
+        })?;
     let stop = AtomicBool::new(false);
     let mut raised: Option<PyErr> = None;
     let ending = py.detach(|| {
         let (sender, receiver) = mpsc::channel::<Message<T>>();
-        std::thread::scope(|scope| {
-            let stop_ref = &stop;
-            scope.spawn(move || work(threads, stop_ref, listener.is_some(), &sender, job));
+        pool.in_place_scope(|scope| {
+            let stop = &stop;
+            let is_heard = listener.is_some();
+            scope.spawn(move |_| work(stop, is_heard, &sender, job));
             loop {
                 let heard = match receiver.recv_timeout(TICK) {
                     Ok(Message::Done(ending)) => return Some(ending),
@@ -139,11 +151,10 @@ pub(crate) fn run<T: Send>(
     }
 }
 
-/// The thread of the work.
+/// The work, on a thread of the pool.
 fn work<T: Send>(
-    threads: usize,
     stop: &AtomicBool,
-    heard: bool,
+    is_heard: bool,
     sender: &Sender<Message<T>>,
     job: impl FnOnce(&Reporter<'_>) -> Result<T> + Send,
 ) {
@@ -151,26 +162,13 @@ fn work<T: Send>(
         // Nobody listens any more: then there is nobody to tell.
         let _ = sender.send(Message::News(news));
     };
-    let ending = catch_unwind(AssertUnwindSafe(|| {
-        // A pool of its own: it is gone when the job is, so a process that forks later is not surprised.
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads)
-            .build()
-            .map_err(|e| {
-                Error::input(
-                    "n_jobs",
-                    format!("{threads} threads could not be started ({e})"),
-                    "give fewer",
-                )
-            })?;
-        let reporter = Reporter {
-            stop,
-            tell: heard.then_some(&tell as &(dyn Fn(News) + Sync)),
-            started: Instant::now(),
-            last: AtomicU64::new(0),
-        };
-        pool.install(|| job(&reporter))
-    }));
+    let reporter = Reporter {
+        stop,
+        tell: is_heard.then_some(&tell as &(dyn Fn(News) + Sync)),
+        started: Instant::now(),
+        last: AtomicU64::new(0),
+    };
+    let ending = catch_unwind(AssertUnwindSafe(|| job(&reporter)));
     let _ = sender.send(Message::Done(ending));
 }
 

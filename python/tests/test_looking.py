@@ -1,5 +1,7 @@
 """Pictures and the notebook's view."""
 
+import html
+import re
 import subprocess
 
 import matplotlib
@@ -72,6 +74,17 @@ def test_a_report_says_what_was_learned(fitted, cancer, tmp_path):
     assert 'id="alignments"' in page and "Computed on a sample of 189 samples" in page
     assert "Confusions" not in page, "nothing was measured"
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_report_says_how_the_model_was_called(tmp_path, cancer):
+    X, y = cancer
+    model = mk.MKLRegressor(kernels=mk.kernels.rbf([0.5, 1.0]), C=2.5, norm=np.eye(2), n_jobs=None).fit(X[:60], y[:60])
+    model.set_params(C=1.0)
+    model.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    text = re.sub("<[^>]*>", "", page)
+    called = f"MKLRegressor(kernels={' '.join(repr(model.kernels).split())}, norm=array([[1., 0.], [0., 1.]]), C=2.5).fit(X, y)"
+    assert html.escape(called, quote=False) in text, "what differs from the defaults, as it was when it was fitted"
 
 
 def test_a_report_measures_on_samples(tmp_path, cancer):
