@@ -11,8 +11,8 @@
 //!
 //! Stop: relative duality gap (P − D)/max(|P|, |D|) of the same (a, β), recomputed from the kernels at the end.
 //!
-//! Cost: per round one combined matrix (or its rows on demand), one product and one histogram of the pairs of support
-//! samples, for any number of kernels per statistic; per working-set step two rows.
+//! Cost: per round one combined matrix (after the first round the rows of support samples, and others on demand), one product and one
+//! histogram of the pairs of support samples, for any number of kernels per statistic; per working-set step two rows.
 
 mod crammer_singer;
 mod extrapolate;
@@ -211,8 +211,8 @@ pub fn solve(
                 let free = simplex::free_samples(problem, &state.a);
                 Rows::on_demand(combined, n, limits.memory, &free)
             }
-            // From a good start few samples move: most of the matrix would never be looked at.
-            None if warm => Rows::on_demand(combined, n, limits.memory, &[]),
+            // From a good start, and after the first round, few samples move: most of the matrix would never be looked at.
+            None if warm || !history.is_empty() => Rows::on_demand(combined, n, limits.memory, &[]),
             _ => Rows::new(combined, n, limits.memory),
         };
         // Scores from rows rounded to f32 carry an error in proportion to a; exact ones to start with leave an error in
@@ -220,16 +220,18 @@ pub fn solve(
         let exact = outputs.is_some()
             || doubted
             || limits.tolerance * scale(problem, &state, &history)
-                < NOISY * rounding(&rows, problem, &state.a);
+                < NOISY * rounding(&rows, &state.a);
         if let Some(outputs) = &mut outputs {
             outputs.follow(gram, &state.a);
             state.scores = outputs.scores(&weights);
-        } else if exact {
-            state.scores = rows.exact_product(&state.a);
         } else {
             rows.hold_support(&state.a);
-            state.scores.fill(0.0);
-            rows.add_product(&state.a, &mut state.scores);
+            if exact {
+                state.scores = rows.exact_product(&state.a);
+            } else {
+                state.scores.fill(0.0);
+                rows.add_product(&state.a, &mut state.scores);
+            }
         }
         let mut target = if fixed {
             0.5 * limits.tolerance * scale(problem, &state, &history)
@@ -418,13 +420,11 @@ fn coarse_weights(
     (solution.status == Status::Converged).then_some(solution.weights)
 }
 
-/// How much of the objective is rounding when scores come from rows in f32: their errors are independent, so that the
-/// squares add up, and the risk has slope C_i.
-fn rounding(rows: &Rows<'_>, problem: &Problem<'_>, a: &[f64]) -> f64 {
+/// How much of the objective is rounding when scores come from rows in f32: near the optimum the risk changes by a_i times the
+/// error of score i, which is the sum of a_j times that of K_ij; these are independent, so that the squares add up.
+fn rounding(rows: &Rows<'_>, a: &[f64]) -> f64 {
     let largest = rows.diagonal().iter().fold(0.0f64, |x, k| x.max(k.abs()));
-    let length = a.iter().map(|a| a * a).sum::<f64>().sqrt();
-    let cost: f64 = problem.costs.iter().sum();
-    0.25 * f64::from(f32::EPSILON) * largest * length * cost
+    0.25 * f64::from(f32::EPSILON) * largest * crate::math::dot(a, a)
 }
 
 /// The size of the objective, for absolute accuracies.
