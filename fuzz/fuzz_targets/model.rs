@@ -16,10 +16,11 @@ const MOST: usize = 512;
 
 fuzz_target!(|data: &[u8]| {
     let (flags, data) = data.split_first().unwrap_or((&0, &[]));
-    let file = match flags & 1 {
+    let mut file = match flags & 1 {
         0 => data.to_vec(),
         _ => container(data),
     };
+    forget_checksum(&mut file);
     let Ok(model) = Model::from_bytes(&file) else {
         return;
     };
@@ -49,6 +50,14 @@ fuzz_target!(|data: &[u8]| {
         }
     }
 });
+
+/// Under another name nobody compares it: every change would end there.
+fn forget_checksum(file: &mut [u8]) {
+    let name = b"checksum";
+    while let Some(at) = file.windows(name.len()).position(|w| w == name) {
+        file[at] = b'C';
+    }
+}
 
 /// The samples of the model as new ones, and ones for given matrices.
 fn samples(model: &Model) -> Option<Views> {

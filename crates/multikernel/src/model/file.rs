@@ -27,6 +27,8 @@ const PLAIN_VERSION: u64 = 1;
 const KEY: &str = "multikernel";
 /// The tensor with the state, as text, of a stream that the model is a snapshot of.
 const STATE: &str = "online.state";
+/// The tensor with the CRC-32 of the whole file, in which its own bytes count as zero.
+const CHECKSUM: &str = "checksum";
 /// The tensor of the coefficients of every kernel by itself.
 const SEPARATE: &str = "kernel_coefficients";
 
@@ -48,6 +50,9 @@ struct Header {
     views: Vec<ViewHeader>,
     ids: bool,
     scaling: Scaling,
+    /// There is a checksum; files from before it came have none.
+    #[serde(default)]
+    checksum: bool,
     /// Every kernel has coefficients of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     separate: bool,
@@ -110,6 +115,7 @@ impl Model {
         if let Some(state) = state {
             tensors.push(STATE, Dtype::U8, &[state.len()], state.into_bytes());
         }
+        tensors.push(CHECKSUM, Dtype::U32, &[1], vec![0; 4]);
         let parts = &self.parts;
         let n = parts.columns.len();
         let outputs = parts.biases.len();
@@ -194,6 +200,7 @@ impl Model {
             views,
             ids: parts.ids.is_some(),
             scaling: parts.scaling.clone(),
+            checksum: true,
             separate: parts.separate.is_some(),
             calibration: parts.calibration,
             training: parts.training.clone(),
@@ -214,7 +221,9 @@ impl Model {
             .collect::<std::result::Result<Vec<_>, SafeTensorError>>()
             .map_err(|e| failed(&e))?;
         let metadata = HashMap::from([(KEY.to_owned(), header)]);
-        safetensors::serialize(views, Some(metadata)).map_err(|e| failed(&e))
+        let mut bytes = safetensors::serialize(views, Some(metadata)).map_err(|e| failed(&e))?;
+        write_checksum(&mut bytes)?;
+        Ok(bytes)
     }
 
     /// A model from the bytes of a file.
@@ -255,8 +264,17 @@ impl Model {
                 "take a program as new as the one that wrote it, or train again",
             ));
         }
+        let sum = checksum(bytes)?;
+        if let Some((place, sum)) = sum
+            && bytes[place..place + 4] != sum.to_le_bytes()
+        {
+            return Err(damaged("its checksum is not that of its content"));
+        }
         let header: Header =
             serde_json::from_str(text).map_err(|e| damaged(format!("its header says: {e}")))?;
+        if header.checksum && sum.is_none() {
+            return Err(damaged("its checksum is missing"));
+        }
         let tensors =
             SafeTensors::deserialize(bytes).map_err(|e| damaged(format!("its tensors: {e}")))?;
         let file = Stored { tensors };
@@ -265,6 +283,31 @@ impl Model {
         let state = state.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         Ok((model, state.map(|state| (state, file))))
     }
+}
+
+/// Where the checksum stands, and what it should be; none in files from before there was one.
+fn checksum(bytes: &[u8]) -> Result<Option<(usize, u32)>> {
+    let tensors =
+        SafeTensors::deserialize(bytes).map_err(|e| damaged(format!("its tensors: {e}")))?;
+    let Ok(tensor) = tensors.tensor(CHECKSUM) else {
+        return Ok(None);
+    };
+    if tensor.data().len() != 4 {
+        return Err(damaged("its checksum is no number of 32 bits"));
+    }
+    let place = tensor.data().as_ptr() as usize - bytes.as_ptr() as usize;
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&bytes[..place]);
+    sum.update(&[0; 4]);
+    sum.update(&bytes[place + 4..]);
+    Ok(Some((place, sum.finalize())))
+}
+
+pub(crate) fn write_checksum(bytes: &mut [u8]) -> Result<()> {
+    if let Some((place, sum)) = checksum(bytes)? {
+        bytes[place..place + 4].copy_from_slice(&sum.to_le_bytes());
+    }
+    Ok(())
 }
 
 /// The tensor of the directions that are clipped off new samples for kernel m.

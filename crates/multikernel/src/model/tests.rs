@@ -1,5 +1,6 @@
 //! Models predict what training said, and the same to the last bit after saving.
 
+use super::file::write_checksum;
 use super::*;
 use crate::data::{Csr, Dense, Pairwise, ScaleOption, Targets, View, ViewData};
 use crate::gram::{Coefficients, Indefinite, KernelSet, Normalizer, Options, Repair};
@@ -719,6 +720,18 @@ fn other_files_are_refused_with_a_reason() {
     let foreign =
         safetensors::serialize::<&str, safetensors::tensor::TensorView<'_>, _>([], None).unwrap();
     says(&foreign, "not a model file");
+    // Whatever is changed, the checksum tells; the next ones lie about that too.
+    for place in [9, good.len() / 2, good.len() - 1] {
+        let mut bytes = good.clone();
+        bytes[place] ^= 1;
+        assert!(Model::from_bytes(&bytes).is_err(), "byte {place}");
+    }
+    let mut bytes = good.clone();
+    *bytes.last_mut().unwrap() ^= 1;
+    says(
+        &bytes,
+        "damaged: its checksum is not that of its content; copy it again",
+    );
     // The header is text of fixed length: changed in place.
     let replace = |from: &str, to: &str| {
         assert_eq!(from.len(), to.len());
@@ -728,6 +741,7 @@ fn other_files_are_refused_with_a_reason() {
             .unwrap();
         let mut bytes = good.clone();
         bytes[at..at + to.len()].copy_from_slice(to.as_bytes());
+        write_checksum(&mut bytes).unwrap();
         bytes
     };
     says(
@@ -838,6 +852,10 @@ proptest! {
         if let Some(cut) = cut {
             bytes.truncate(cut.index(good.len()));
         }
+        let refused = Model::from_bytes(&bytes).is_err();
+        prop_assert!(refused || bytes == *good, "a changed file is never taken for a whole one");
+        // Then by someone who lies about the checksum too.
+        let _ = write_checksum(&mut bytes);
         if let Ok(model) = Model::from_bytes(&bytes) {
             let _ = model.predict(&VIEWS);
         }
