@@ -287,7 +287,7 @@ class BaseMKL(KernelEstimator):
     def _fit(self, X: Any, y: Any, sample_weight):
         with Listener(self.verbose, self.callback) as listener:
             prepared = self._prepare(X, y, sample_weight, listener, keep=True)
-            model, result, notes, history, _ = self._train(prepared, listener, alignment=True)
+            model, result, notes, history, _ = self._train(prepared, listener, look=True)
             self._adopt(model, result, history, None if prepared.by_place() else prepared.rows)
             self.notes_ = prepared.native.notes + prepared.notes() + notes
             result["notes"] = self.notes_

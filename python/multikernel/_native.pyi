@@ -84,7 +84,7 @@ class Kernels:
         norm_matrix: Matrix | None = None,
         training_rows: tuple[list[int], int] | None = None,
         start: WarmStart | None = None,
-        alignment: bool = False,
+        look: bool = False,
         threads: int = 1,
         listener: Listener | None = None,
     ) -> tuple[Model, Training]: ...

@@ -10,7 +10,7 @@ use multikernel::baseline::leave_one_out;
 use multikernel::data::Targets;
 use multikernel::dual::Status;
 use multikernel::gram::{Gram, KernelSet, Options};
-use multikernel::inspect::{align_trained, inspect_kernels};
+use multikernel::inspect::{align_trained, glance, inspect_kernels};
 use multikernel::kernel::{KernelSpec, choose};
 use multikernel::mkl::{ClassWeight, Mkl, WarmStart};
 use multikernel::norm::NormSpec;
@@ -187,9 +187,9 @@ impl Kernels {
         Ok(errors.into_pyarray(py))
     }
 
-    /// Trains on these kernels; `start` is the result for another C or norm, `alignment` asks for what a report shows of it.
+    /// Trains on these kernels; `start` is the result for another C or norm, `look` asks for warnings and what a report shows of kernels.
     #[pyo3(signature = (targets, *, norm, c, solver, loss, multiclass, bias, class_weight, sample_weight, tol, max_iter,
-        seed, norm_matrix=None, training_rows=None, start=None, alignment=false, threads=1, listener=None))]
+        seed, norm_matrix=None, training_rows=None, start=None, look=false, threads=1, listener=None))]
     #[allow(
         clippy::too_many_arguments,
         reason = "each is an option of the estimators"
@@ -212,7 +212,7 @@ impl Kernels {
         norm_matrix: Option<Matrix<'py>>,
         training_rows: Option<(Vec<usize>, usize)>,
         start: Option<&Start>,
-        alignment: bool,
+        look: bool,
         threads: usize,
         listener: Option<Py<PyAny>>,
     ) -> PyResult<(Model, Training)> {
@@ -250,8 +250,11 @@ impl Kernels {
         let (mut fitted, record) = job::run(py, threads, listener.as_ref(), |reporter| {
             check_count(&targets, self.set.gram().n_rows())?;
             let mut fitted = mkl.fit(&self.set, &targets, reporter)?;
+            if look {
+                fitted.warnings.splice(0..0, glance(&self.set));
+            }
             let mut record = Record::new(&fitted);
-            if alignment && fitted.status != Status::Stopped {
+            if look && fitted.status != Status::Stopped {
                 let options = Options {
                     memory: memory_to_use(),
                     seed,

@@ -12,6 +12,10 @@ use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
 
+/// Bytes that are kept back for what nobody counts: the program itself, of which more is in memory the longer it runs, results, and
+/// what the allocator loses. Of little memory a quarter is enough.
+const RESERVE: u64 = 8 << 20;
+
 /// A started command.
 pub(crate) struct Session {
     pub(crate) watcher: Watcher,
@@ -77,10 +81,12 @@ impl Session {
         self.pool.install(job)
     }
 
-    /// Bytes that may still be taken.
+    /// Bytes that may still be taken for data and kernels.
     pub(crate) fn memory_left(&self) -> u64 {
-        self.memory
-            .saturating_sub(machine::resident_memory().unwrap_or(0))
+        let left = self
+            .memory
+            .saturating_sub(machine::resident_memory().unwrap_or(0));
+        left - RESERVE.min(left / 4)
     }
 
     pub(crate) fn elapsed(&self) -> f64 {

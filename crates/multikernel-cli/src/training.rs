@@ -16,7 +16,7 @@ use multikernel::baseline::{self, Holdout};
 use multikernel::calibration::Calibration;
 use multikernel::data::{ScaleOption, Scaling, Split, Targets, ViewData, Views};
 use multikernel::gram::{Indefinite, KernelSet, Options};
-use multikernel::inspect::{ALIGNED_SAMPLES, align_trained};
+use multikernel::inspect::{ALIGNED_SAMPLES, align_trained, glance};
 use multikernel::mkl::Watched;
 use multikernel::observe::{Observer, Progress};
 use multikernel::record::{Record, Stability};
@@ -97,6 +97,10 @@ impl Job<'_> {
         )?;
         let kernels = session.elapsed() - load;
         self.mkl.scaling = scaling;
+        // Before the training, which may be long and in vain.
+        session.watcher.clear();
+        let seen = glance(&set);
+        session.output.warnings(&seen)?;
 
         session.watcher.aim(self.mkl.tolerance);
         let mut fitted = match &held_out {
@@ -114,6 +118,8 @@ impl Job<'_> {
         };
         session.watcher.clear();
         let mut result = ResultObject::new(&fitted);
+        let warned = seen.len();
+        result.warnings.splice(0..0, seen);
         result.metrics = metrics(&fitted.model, &known, held_out.as_ref())?;
         let mut notes = self.notes.clone();
         notes.append(&mut fitted.notes);
@@ -185,6 +191,7 @@ impl Job<'_> {
             model,
             status: fitted.status,
             result,
+            warned,
             notes,
             record,
             held_out: held_out.map_or(0, |known| known.views.len()),

@@ -72,7 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             "report written to {}; open it in a browser\n",
             arguments.out.display()
         ))?;
-        output.warnings(&trained.result.warnings)?;
+        output.warnings(trained.warnings())?;
         output.json(&trained.result)
     })
 }

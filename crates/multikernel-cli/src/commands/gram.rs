@@ -12,7 +12,7 @@ use multikernel::observe::{self, Observer};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Bytes of the rows that are computed and written at a time.
+/// Bytes of the rows that are computed and written at a time, at most.
 const BLOCK_BYTES: u64 = 16 << 20;
 /// Kernels that are listed as text.
 const LISTED: usize = 20;
@@ -80,8 +80,10 @@ fn compute(session: &Session, arguments: &Arguments) -> Result<()> {
     let mut notes = loaded.notes;
     notes.extend(chosen);
 
+    let memory = session.memory_left();
+    let block_bytes = BLOCK_BYTES.min(memory / 8);
     let options = Options {
-        memory: session.memory_left().saturating_sub(2 * BLOCK_BYTES),
+        memory: memory - 2 * block_bytes,
         seed: session.seed,
         indefinite: arguments.data.indefinite()?,
     };
@@ -94,6 +96,7 @@ fn compute(session: &Session, arguments: &Arguments) -> Result<()> {
         set: &set,
         views: &loaded.views,
         observer: &session.watcher,
+        block_bytes: block_bytes as usize,
         done: 0,
         total,
     };
@@ -147,6 +150,7 @@ struct Rows<'a> {
     set: &'a KernelSet,
     views: &'a Views,
     observer: &'a dyn Observer,
+    block_bytes: usize,
     done: usize,
     total: usize,
 }
@@ -155,7 +159,7 @@ impl Rows<'_> {
     fn kernel(&mut self, m: usize, sink: &mut ArraySink<'_>) -> multikernel::Result<()> {
         let kernel = self.set.gram().kernel(m);
         let n = self.set.gram().n_cols();
-        let block = (BLOCK_BYTES as usize / (4 * n.max(1))).clamp(1, n.max(1));
+        let block = (self.block_bytes / (4 * n.max(1))).clamp(1, n.max(1));
         let mut values = Vec::new();
         for start in (0..n).step_by(block) {
             let rows: Vec<usize> = (start..(start + block).min(n)).collect();

@@ -257,7 +257,7 @@ pub(super) fn finish(
     output.text(first)?;
     output.text(&trained.text())?;
     output.text(&format!("model written to {}\n", model.display()))?;
-    output.warnings(&trained.result.warnings)?;
+    output.warnings(trained.warnings())?;
     output.json(&trained.object())?;
     Ok(match trained.status {
         Status::Converged => Ending::Done,

@@ -23,6 +23,8 @@ pub(crate) struct Trained {
     pub(crate) model: Model,
     pub(crate) status: Status,
     pub(crate) result: ResultObject,
+    /// So many of its warnings were told before the training.
+    pub(super) warned: usize,
     pub(crate) notes: Vec<String>,
     /// What is kept in the model beside the result object; its notes are filled in when it is kept.
     pub(crate) record: Record,
@@ -163,7 +165,9 @@ impl Trained {
             Status::MaxIterations if matches!(&result.solver[..], "obscure" | "pegasos") => {
                 "NOT converged: the epochs are done (--epochs allows more, the solver exact reaches the gap)"
             }
-            Status::MaxIterations => "NOT converged: no further progress is possible",
+            Status::MaxIterations => {
+                "NOT converged: the rounds are done or rounding allows no further progress (scale the features, normalise the kernels, or lower C)"
+            }
             Status::TimeLimit => "NOT converged: the time was up",
             Status::Stopped => "NOT converged: stopped by the user",
         };
@@ -174,6 +178,11 @@ impl Trained {
             result.n_support,
             result.n_samples
         )
+    }
+
+    /// The warnings that were not told yet.
+    pub(crate) fn warnings(&self) -> &[String] {
+        self.result.warnings.get(self.warned..).unwrap_or_default()
     }
 
     /// How sure the weights are.

@@ -308,38 +308,78 @@ fn near_duplicates(kernels: &[KernelSummary], alignments: &[Vec<f32>]) -> Vec<Ve
     groups
 }
 
-fn warnings(n: usize, kernels: &[KernelSummary], near_duplicates: &[Vec<usize>]) -> Vec<String> {
-    let mut out = Vec::new();
-    let named = |keep: &dyn Fn(&KernelSummary) -> bool| -> Vec<String> {
-        let kept = kernels.iter().filter(|k| keep(k));
-        kept.map(|k| k.name.clone()).collect()
-    };
-    let zero = |k: &KernelSummary| k.min == 0.0 && k.max == 0.0;
-    let constant = |k: &KernelSummary| !zero(k) && k.variation < CONSTANT;
-    let identity = |k: &KernelSummary| n > 1 && !zero(k) && k.mean_similarity < IDENTITY;
+/// What tells a kernel that is of little use.
+pub(super) struct Look<'a> {
+    pub(super) name: &'a str,
+    pub(super) is_zero: bool,
+    /// As those of [`KernelSummary`].
+    pub(super) mean_similarity: f64,
+    pub(super) variation: f64,
+    pub(super) variance: f64,
+}
 
-    let names = named(&zero);
-    if !names.is_empty() {
-        out.push(format!(
-            "{} zero everywhere; leave it out",
-            kernels_are(&names)
-        ));
+/// What is wrong with kernels each by itself, on n samples.
+pub(super) fn each(n: usize, kernels: &[Look<'_>]) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut tell = |found: &dyn Fn(&Look<'_>) -> bool, what: &str| {
+        let names: Vec<String> = kernels
+            .iter()
+            .filter(|k| found(k))
+            .map(|k| k.name.to_owned())
+            .collect();
+        if !names.is_empty() {
+            out.push(format!("{} {what}", kernels_are(&names)));
+        }
+    };
+    tell(&|k| k.is_zero, "zero everywhere; leave it out");
+    tell(
+        &|k| !k.is_zero && k.variation < CONSTANT,
+        "numerically constant: every pair of samples looks the same (is the width too large?)",
+    );
+    tell(
+        &|k| n > 1 && !k.is_zero && k.mean_similarity < IDENTITY,
+        "numerically the identity: no two samples look alike, so it fits any labels and predicts nothing (is the width too small?)",
+    );
+    out
+}
+
+/// Whether the scales of kernels differ so much that the larger ones drown the others.
+pub(super) fn uneven(kernels: &[Look<'_>]) -> Option<String> {
+    let mut varying: Vec<&Look<'_>> = kernels
+        .iter()
+        .filter(|k| k.variation >= CONSTANT && k.variance > 0.0)
+        .collect();
+    varying.sort_by(|a, b| a.variance.total_cmp(&b.variance));
+    match &varying[..] {
+        [smallest, .., largest] if largest.variance >= UNEVEN * smallest.variance => Some(format!(
+            "the scales of the kernels differ by a factor of {:.0} (variance {:.3e} of '{}' against {:.3e} of '{}'), so the larger ones are favoured; consider normalize=multiplicative",
+            largest.variance / smallest.variance,
+            largest.variance,
+            largest.name,
+            smallest.variance,
+            smallest.name
+        )),
+        _ => None,
     }
-    let names = named(&constant);
-    if !names.is_empty() {
-        out.push(format!(
-            "{} numerically constant: every pair of samples looks the same (is the width too large?)",
-            kernels_are(&names)
-        ));
-    }
-    let names = named(&identity);
-    if !names.is_empty() {
-        out.push(format!(
-            "{} numerically the identity: no two samples look alike, so it fits any labels and predicts nothing (is the width too small?)",
-            kernels_are(&names)
-        ));
-    }
-    let names = named(&|k| k.smallest_eigenvalue < INDEFINITE * k.largest_eigenvalue.abs());
+}
+
+fn warnings(n: usize, kernels: &[KernelSummary], near_duplicates: &[Vec<usize>]) -> Vec<String> {
+    let looks: Vec<Look<'_>> = kernels
+        .iter()
+        .map(|k| Look {
+            name: &k.name,
+            is_zero: k.min == 0.0 && k.max == 0.0,
+            mean_similarity: k.mean_similarity,
+            variation: k.variation,
+            variance: k.variance,
+        })
+        .collect();
+    let mut out = each(n, &looks);
+    let names: Vec<String> = kernels
+        .iter()
+        .filter(|k| k.smallest_eigenvalue < INDEFINITE * k.largest_eigenvalue.abs())
+        .map(|k| k.name.clone())
+        .collect();
     if !names.is_empty() {
         let worst = kernels
             .iter()
@@ -350,23 +390,7 @@ fn warnings(n: usize, kernels: &[KernelSummary], near_duplicates: &[Vec<usize>])
             worst.map_or(0.0, |k| k.smallest_eigenvalue)
         ));
     }
-    let mut varying: Vec<&KernelSummary> = kernels
-        .iter()
-        .filter(|k| k.variation >= CONSTANT && k.variance > 0.0)
-        .collect();
-    varying.sort_by(|a, b| a.variance.total_cmp(&b.variance));
-    if let [smallest, .., largest] = &varying[..]
-        && largest.variance >= UNEVEN * smallest.variance
-    {
-        out.push(format!(
-            "the scales of the kernels differ by a factor of {:.0} (variance {:.3e} of '{}' against {:.3e} of '{}'), so the larger ones are favoured; consider normalize=multiplicative",
-            largest.variance / smallest.variance,
-            largest.variance,
-            largest.name,
-            smallest.variance,
-            smallest.name
-        ));
-    }
+    out.extend(uneven(&looks));
     if !near_duplicates.is_empty() {
         let groups: Vec<String> = near_duplicates
             .iter()

@@ -3,11 +3,13 @@
 
 mod align;
 mod data;
+mod glance;
 mod kernels;
 mod pairs;
 
 pub use align::{ALIGNED_SAMPLES, align, align_trained};
 pub use data::{DataReport, RepeatedSamples, TargetReport, ViewContents, ViewReport, inspect_data};
+pub use glance::glance;
 pub use kernels::{KernelReport, KernelSummary, inspect_kernels};
 
 use crate::baseline::leave_one_out;

@@ -63,10 +63,10 @@ impl Mkl {
             deadline: self.deadline(begin),
             memory: gram.spare_memory(),
         };
-        if 2 * job.score_bytes() > gram.spare_memory() {
+        if job.score_bytes() > gram.spare_memory() {
             return Err(Error::Memory {
                 what: "the scores of all samples, kernels and classes".into(),
-                needed: 2 * job.score_bytes(),
+                needed: job.score_bytes(),
                 available: gram.spare_memory(),
                 remedy: "allow more memory, or take the solver om2".into(),
             });

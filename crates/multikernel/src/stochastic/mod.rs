@@ -539,8 +539,7 @@ impl<'a> Run<'a> {
         let (n, classes) = (self.active.len() as f64, self.objective.outputs() as f64);
         let balanced = n * (classes / self.recent_updates.max(1) as f64).sqrt();
         let wanted = (balanced as usize).clamp(LEAST_BLOCK, MOST_BLOCK) as u64;
-        let fits = self.limits.memory / self.scores.bytes_per_sample().max(1);
-        wanted.min(fits).max(1) as usize
+        wanted.min(self.scores.most_samples()).max(1) as usize
     }
 
     fn do_block(&mut self, block: &[usize], stage: Stage, rule: &mut Rule) {

@@ -43,9 +43,9 @@ pub(crate) struct Combined {
 }
 
 impl Job<'_> {
-    /// Bytes of the scores that are kept.
+    /// Bytes of the scores and coefficients that are kept.
     pub(crate) fn score_bytes(&self) -> u64 {
-        8 * (self.classes.len() * self.n_classes * self.gram.n_kernels()) as u64
+        3 * 8 * (self.classes.len() * self.n_classes * self.gram.n_kernels()) as u64
     }
 
     pub(crate) fn run(&self, observer: &dyn Observer) -> Combined {

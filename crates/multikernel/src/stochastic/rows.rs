@@ -20,6 +20,8 @@ pub(super) struct Rows<'g> {
     held: usize,
     /// Samples that may still be held.
     room: u64,
+    /// Bytes for the rows of a block.
+    of_block: u64,
     passing: Vec<usize>,
 }
 
@@ -30,10 +32,14 @@ enum Slot {
 }
 
 impl<'g> Rows<'g> {
-    /// Holds at most `memory` bytes from block to block.
+    /// Uses at most `memory` bytes: all of them to hold rows if that is enough for every sample, else half of them, and the other
+    /// half for the rows of a block.
     pub(super) fn new(gram: &'g Gram, memory: u64) -> Self {
         let every = EveryKernel::new(gram);
         let width = every.n_made() * gram.n_cols();
+        let each = 4 * width.max(1) as u64;
+        let fits = memory / each >= gram.n_rows() as u64;
+        let of_block = if fits { memory } else { memory - memory / 2 };
         Rows {
             every,
             kernels: gram.n_kernels(),
@@ -41,7 +47,8 @@ impl<'g> Rows<'g> {
             slots: vec![Slot::Nowhere; gram.n_rows()],
             chunks: Vec::new(),
             held: 0,
-            room: memory / (4 * width.max(1)) as u64,
+            room: if fits { memory } else { memory / 2 } / each,
+            of_block,
             passing: Vec::new(),
         }
     }
@@ -49,6 +56,11 @@ impl<'g> Rows<'g> {
     /// Bytes that the rows of one sample take while they are in use.
     pub(super) fn bytes_per_sample(&self) -> u64 {
         4 * self.width as u64
+    }
+
+    /// Bytes that the rows of all samples of a block may take.
+    pub(super) fn bytes_of_block(&self) -> u64 {
+        self.of_block
     }
 
     pub(super) fn kernels(&self) -> usize {

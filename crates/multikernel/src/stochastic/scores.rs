@@ -114,9 +114,10 @@ impl<'g> Scores<'g> {
         }
     }
 
-    /// Bytes that the rows of one more sample in a block take.
-    pub(super) fn bytes_per_sample(&self) -> u64 {
-        self.rows.bytes_per_sample() + 8 * (self.outputs * self.rows.kernels()) as u64
+    /// The largest block whose rows and scores there is memory for.
+    pub(super) fn most_samples(&self) -> u64 {
+        let each = self.rows.bytes_per_sample() + 8 * self.width() as u64;
+        self.rows.bytes_of_block() / each.max(1)
     }
 
     /// Numbers per sample.

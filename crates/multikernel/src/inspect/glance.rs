@@ -1,0 +1,142 @@
+//! A glance at kernels before they are trained on: cheap enough for every training.
+
+use super::kernels::{Look, each, uneven};
+use crate::gram::KernelSet;
+use crate::random::Random;
+
+/// So many samples show whether a kernel is constant, the identity, or of another scale than the others.
+const SAMPLES: usize = 64;
+
+/// What deserves a look before training, in sentences: kernels that are zero, constant or the identity, and large differences of
+/// scale. [`super::inspect_kernels`] looks closer, at many times the price.
+pub fn glance(kernels: &KernelSet) -> Vec<String> {
+    let gram = kernels.gram();
+    let n = gram.n_rows();
+    let samples = Random::new(0).sample(n, SAMPLES.min(n));
+    let part = gram.subset(&samples);
+    let looks: Vec<Look<'_>> = kernels
+        .kernels()
+        .iter()
+        .enumerate()
+        .map(|(m, kernel)| {
+            let values = part.kernel(m).matrix();
+            // Rare features are zero among few samples.
+            let is_zero = values.iter().all(|&v| v == 0.0)
+                && gram.kernel(m).diagonal().iter().all(|&v| v == 0.0);
+            look(&kernel.name, &values, is_zero)
+        })
+        .collect();
+    let mut found = each(samples.len(), &looks);
+    found.extend(uneven(&looks));
+    if samples.len() < n {
+        for sentence in &mut found {
+            *sentence += &format!(" (as {} of the {n} samples show)", samples.len());
+        }
+    }
+    found
+}
+
+fn look<'a>(name: &'a str, values: &[f32], is_zero: bool) -> Look<'a> {
+    let n = values.len().isqrt();
+    let rows = || values.chunks_exact(n);
+    let means: Vec<f64> = rows()
+        .map(|row| row.iter().map(|&v| f64::from(v)).sum::<f64>() / n as f64)
+        .collect();
+    let mean = means.iter().sum::<f64>() / n as f64;
+    let diagonal: Vec<f64> = (0..n).map(|i| f64::from(values[i * n + i])).collect();
+    let (mut squares, mut centred, mut similarity) = (0.0, 0.0, 0.0);
+    for (i, row) in rows().enumerate() {
+        for (j, &v) in row.iter().enumerate() {
+            let v = f64::from(v);
+            squares += v * v;
+            centred += (v - means[i] - means[j] + mean).powi(2);
+            let size = (diagonal[i] * diagonal[j]).sqrt();
+            if i != j && size > 0.0 {
+                similarity += v.abs() / size;
+            }
+        }
+    }
+    Look {
+        name,
+        is_zero,
+        mean_similarity: similarity / (n * (n - 1)).max(1) as f64,
+        // A kernel that is zero among these samples only says nothing here.
+        variation: if squares > 0.0 {
+            (centred / squares).sqrt()
+        } else {
+            1.0
+        },
+        variance: diagonal.iter().sum::<f64>() / n as f64 - mean,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Dense, View, ViewData, Views};
+    use crate::gram::Options;
+    use crate::kernel::KernelSpec;
+
+    fn seen(n: usize, kernels: &str) -> Vec<String> {
+        let mut random = Random::new(3);
+        let view = |name: &str, scale: f64, random: &mut Random| View {
+            name: name.into(),
+            columns: Vec::new(),
+            data: ViewData::Dense(
+                Dense::new(
+                    n,
+                    2,
+                    (0..2 * n)
+                        .map(|_| (scale * random.normal()) as f32)
+                        .collect(),
+                )
+                .unwrap(),
+            ),
+        };
+        let views = vec![
+            view("a", 1.0, &mut random),
+            view("b", 1000.0, &mut random),
+            view("none", 0.0, &mut random),
+        ];
+        let specs = KernelSpec::parse(kernels).unwrap();
+        let views = Views::new(views).unwrap();
+        glance(&KernelSet::new(&specs, &views, &Options::default(), &()).unwrap())
+    }
+
+    #[test]
+    fn what_is_fine_is_passed_over() {
+        assert_eq!(seen(100, "rbf:view=a,width=1|2|4"), Vec::<String>::new());
+        assert_eq!(seen(2, "linear:view=a"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn useless_kernels_are_told_by_few_samples() {
+        let found = seen(50, "linear:view=none");
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(
+            found[0].contains("linear") && found[0].ends_with("is zero everywhere; leave it out")
+        );
+        let found = seen(50, "rbf:view=a,width=1e9|2");
+        assert!(
+            found[0].contains("constant") && found.len() == 1,
+            "{found:?}"
+        );
+        let found = seen(500, "rbf:view=b,width=1");
+        assert!(found[0].contains("numerically the identity"), "{found:?}");
+        assert!(
+            found[0].ends_with("(as 64 of the 500 samples show)"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
+    fn scales_far_apart_are_told() {
+        let found = seen(200, "linear:view=a|b");
+        assert!(
+            found[0].contains("the scales of the kernels differ by a factor of"),
+            "{found:?}"
+        );
+        let found = seen(200, "linear:view=a|b,normalize=multiplicative");
+        assert_eq!(found, Vec::<String>::new());
+    }
+}
