@@ -9,7 +9,7 @@ use multikernel::evaluate::{Bootstrap, Known, evaluate};
 use multikernel::mkl::{Fitted, WarmStart};
 use multikernel::model::Scores;
 use multikernel::observe::{self, Observer};
-use multikernel::record::Record;
+use multikernel::record::{Evaluation, Record};
 use multikernel::result::ResultObject;
 use multikernel::{Error, Result};
 use numpy::ndarray::Array2;
@@ -154,7 +154,10 @@ impl Model {
             ..Bootstrap::default()
         };
         let evaluation = job::run(py, threads, None, |_| {
-            Ok(evaluate(model, &scores, known.truth(), samples, &bootstrap))
+            Ok(Evaluation {
+                given: true,
+                ..evaluate(model, &scores, known.truth(), samples, &bootstrap)
+            })
         })?;
         to_json(&evaluation)
     }

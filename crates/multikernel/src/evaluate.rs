@@ -139,6 +139,7 @@ pub fn evaluate(
         .collect();
     Evaluation {
         samples: samples.into(),
+        given: false,
         n: predictions.len(),
         level: bootstrap.level,
         metrics: intervals,

@@ -79,6 +79,9 @@ pub struct Rounds {
 pub struct Evaluation {
     /// Which samples, in words: `360 samples held out`.
     pub samples: String,
+    /// They came after the training, from whoever asked: nothing is known of whether they were trained on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub given: bool,
     /// Number of samples.
     pub n: usize,
     /// Level of the intervals, such as 0.95.

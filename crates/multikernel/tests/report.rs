@@ -120,6 +120,7 @@ fn everything(
         }],
         evaluation: Some(Evaluation {
             samples: "360 samples held out".into(),
+            given: false,
             n: 360,
             level: 0.95,
             metrics: [
@@ -405,6 +406,58 @@ fn a_value_is_predicted() {
     ] {
         assert!(html.contains(text), "{text}");
     }
+}
+
+#[test]
+fn samples_that_were_given_later_may_have_been_trained_on() {
+    let mut model = trained(&of_names(&TEN), Multiclass::Joint);
+    let record = Record {
+        evaluation: Some(Evaluation {
+            samples: "120 samples of another file".into(),
+            given: true,
+            n: 120,
+            level: 0.95,
+            metrics: [("accuracy".to_owned(), around(0.9, 0.05))].into(),
+            ..Evaluation::default()
+        }),
+        ..Record::of(model.training())
+    };
+    model.set_training(record.beside(&json!({})).unwrap());
+    let html = page("given", &model);
+    check(&html);
+    assert!(html.contains("<em>90.0\u{a0}%</em> right on the samples given"));
+    assert!(html.contains("if some of them were trained on"));
+    for claim in [
+        "never seen",
+        "none of which",
+        "unseen samples",
+        "--no-baselines",
+    ] {
+        assert!(!html.contains(claim), "{claim}");
+    }
+}
+
+#[test]
+fn simpler_ways_are_compared_where_both_were_measured() {
+    let mut model = trained(&of_names(&TEN), Multiclass::Joint);
+    let mut training = everything(4, 1, 10, |m| format!("kernel {m}"));
+    let keys = training.as_object_mut().unwrap();
+    keys.remove("evaluation");
+    keys.insert("metrics".into(), json!({"train_accuracy": 0.999}));
+    keys.insert(
+        "baselines".into(),
+        json!({"sum": {"train_accuracy": 0.998}}),
+    );
+    model.set_training(training);
+    let html = page("nested", &model);
+    check(&html);
+    assert!(html.contains("<em>92.6\u{a0}%</em> right on samples never seen"));
+    assert!(html.contains("Measured by nested cross-validation"));
+    assert!(!html.contains("There are no samples to measure it on"));
+    let panel = html.split("Beside simpler ways").nth(1).unwrap();
+    let panel = panel.split("</figure>").next().unwrap();
+    assert!(panel.contains("accuracy in training") && panel.contains("99.9"));
+    assert!(!panel.contains("92.6"), "the search is no training");
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::session::{Cost, Session};
 use anyhow::{Context, Result};
 use clap::Args;
 use multikernel::data::Task;
-use multikernel::record::Record;
+use multikernel::record::{Evaluation, Record};
 use multikernel::{Error, Model, report};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -86,7 +86,10 @@ fn draw(session: &Session, arguments: &Arguments) -> Result<()> {
             .map(|(name, interval)| (name.clone(), interval.value))
             .collect();
         let record = Record {
-            evaluation: Some(evaluation),
+            evaluation: Some(Evaluation {
+                given: true,
+                ..evaluation
+            }),
             ..Record::of(model.training())
         };
         // A model without a training value gets one that holds nothing but this.

@@ -182,7 +182,8 @@ impl Budget {
             what: format!("computing {} kernels of {n} samples", kernels.len()),
             needed,
             available: memory,
-            remedy: "allow more memory, or give fewer samples or kernels".into(),
+            remedy: "allow more memory, take fewer threads, or give fewer samples or kernels"
+                .into(),
         })?;
         // A solver's combined matrix is as good a use as a stored statistic; when both do not fit they share.
         let spare = (left / 2).min(4 * n * n);

@@ -149,7 +149,8 @@ pub(super) fn more(facts: &Facts) -> String {
     if record.alignment.is_none() {
         out.push("<b>What kernels have in common:</b> <code>multikernel inspect</code> on the data and kernels.");
     }
-    if facts.baselines.is_empty() {
+    // What was measured on other samples later cannot be compared with them.
+    if facts.baselines.is_empty() && !record.evaluation.as_ref().is_some_and(|e| e.given) {
         out.push("<b>What simpler ways reach:</b> train without <code>--no-baselines</code>.");
     }
     if out.is_empty() {

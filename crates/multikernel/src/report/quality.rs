@@ -19,8 +19,12 @@ pub(super) fn section(facts: &Facts) -> Section {
     let evaluation = facts.record.evaluation.as_ref();
     let lead = match (evaluation, worth(facts).map(|w| w.place)) {
         (Some(evaluation), _) => format!(
-            "Measured on {}, none of which was trained on.{}",
+            "Measured on {}{}.{}",
             esc(&evaluation.samples),
+            match evaluation.given {
+                true => ": if some of them were trained on, they look better than new ones",
+                false => ", none of which was trained on",
+            },
             match evaluation.metrics.values().any(|i| ends(i).is_some()) {
                 true => format!(
                     " Numbers in brackets and lines around points are {} intervals.",
@@ -31,6 +35,10 @@ pub(super) fn section(facts: &Facts) -> Section {
         ),
         (None, Some(Where::Apart)) => {
             "Measured on samples held out, none of which was trained on.".into()
+        }
+        (None, Some(Where::Nested)) => {
+            "Measured by nested cross-validation: the whole search, on samples left out of it."
+                .into()
         }
         (None, Some(Where::Stream)) => {
             "Every example of the stream was predicted before its label was looked at.".into()
@@ -108,6 +116,7 @@ fn metrics(facts: &Facts) -> String {
     }
     let place = match facts.stream {
         Some(_) => "along the stream",
+        None if facts.record.evaluation.as_ref().is_some_and(|e| e.given) => "samples given",
         None => "unseen samples",
     };
     format!(
@@ -130,15 +139,23 @@ fn comparison(facts: &Facts) -> String {
     let Some(worth) = worth(facts) else {
         return String::new();
     };
-    let (key, place) = match worth.place {
-        Where::Apart => (worth.metric.to_owned(), "on unseen samples"),
-        _ => (format!("train_{}", worth.metric), "in training"),
+    let in_training = format!("train_{}", worth.metric);
+    // What was measured otherwise cannot be compared with simpler ways; in training both were.
+    let (key, place, value, interval) = match worth.place {
+        Where::Apart => {
+            let key = worth.metric.to_owned();
+            (key, "on unseen samples", worth.value, worth.interval)
+        }
+        _ => match facts.metrics.get(&in_training) {
+            Some(&value) => (in_training, "in training", value, None),
+            None => return String::new(),
+        },
     };
     let mut all = vec![Strip {
         name: format!("these weights ({})", facts.norm),
-        words: worth.text(),
-        value: worth.value,
-        interval: worth.interval,
+        words: metric_value(worth.metric, value),
+        value,
+        interval,
         class: "first",
     }];
     all.extend(facts.baselines.iter().filter_map(|baseline| {

@@ -9,6 +9,8 @@ use crate::data::Task;
 pub(super) enum Where {
     /// On samples that were not trained on.
     Apart,
+    /// On samples that were given for it.
+    Given,
     /// By nested cross-validation.
     Nested,
     /// On a stream, every example before its label was looked at.
@@ -61,7 +63,10 @@ pub(super) fn worth(facts: &Facts) -> Option<Worth> {
             value: found.value,
             interval: ends(found),
             level: evaluation.level,
-            place: Where::Apart,
+            place: match evaluation.given {
+                true => Where::Given,
+                false => Where::Apart,
+            },
             samples: evaluation.samples.clone(),
         });
     }
@@ -143,6 +148,7 @@ fn title(facts: &Facts, worth: Option<&Worth>) -> String {
     let value = format!("<em>{}</em>", worth.text());
     let place = match worth.place {
         Where::Apart | Where::Nested => "on samples never seen in training",
+        Where::Given => "on the samples given",
         Where::Stream => "along the stream",
         Where::Training => "in training",
     };
@@ -170,7 +176,7 @@ fn lede(facts: &Facts, worth: Option<&Worth>) -> String {
     if let Some(worth) = worth {
         let name = metric(worth.metric);
         match worth.place {
-            Where::Apart => {
+            Where::Apart | Where::Given => {
                 out.push_str(&format!(" The {name} was measured on {}", esc(&worth.samples)));
                 match worth.interval_text() {
                     Some(interval) => out.push_str(&format!("; {interval}.")),
@@ -222,7 +228,7 @@ fn how_well(facts: &Facts, worth: Option<&Worth>) -> String {
                 format!("right along the stream, {} mistakes", number(mistakes)),
             )
         }
-        Where::Apart | Where::Nested => {
+        Where::Apart | Where::Given | Where::Nested => {
             let interval = worth.interval.map_or(String::new(), |(low, high)| {
                 format!(
                     ", {} interval {} to {}",
