@@ -377,6 +377,21 @@ impl Mkl {
             .chunks(outputs)
             .filter(|row| row.iter().any(|&a| a != 0.0))
             .count();
+        if let (Work::Each(questions), LossSpec::Scalar(loss)) = (&work, loss)
+            && status != Status::Converged
+            && self.minimises_the_objective(solver)
+        {
+            let nothing: f64 = questions
+                .iter()
+                .map(|q| q.knowing_nothing(loss, bias))
+                .sum();
+            if certificate.primal > (1.0 + self.tolerance) * nothing {
+                warnings.push(format!(
+                    "the objective, {:.3e}, is above {nothing:.3e}, that of a model that knows nothing: do not use this one; scale the features, normalise the kernels, lower C, or take another solver",
+                    certificate.primal
+                ));
+            }
+        }
         if n_support == 0 {
             warnings.push(
                 "no sample has a coefficient: the model gives every sample the same score (a larger C lets it learn more)"
@@ -429,6 +444,11 @@ impl Mkl {
             notes,
             warnings,
         })
+    }
+
+    /// Whether the primal objective is what the solver makes small.
+    fn minimises_the_objective(&self, solver: Solver) -> bool {
+        self.tikhonov.is_none() && !matches!(solver, Solver::Om2 | Solver::Pa1)
     }
 
     /// Solves problems of one score per sample, one after another.

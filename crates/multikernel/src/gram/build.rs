@@ -376,8 +376,13 @@ fn normalize(
     let alone = family.members.len() == 1 && kernels[family.members[0]].needs_factors();
     let centred = asked(kernels, &[Normalize::Center]);
     family.scale(&factors);
+    for (c, &m) in family.members.iter().enumerate() {
+        if kernels[m].spec.normalize == Normalize::Spherical {
+            warn_of_blank(&kernels[m].name, family.self_values(c), warnings);
+        }
+    }
     if alone {
-        spherical(family, &mut kernels[family.members[0]], fit, warnings)?;
+        spherical(family, &mut kernels[family.members[0]], fit)?;
     }
     if centred {
         centre(family, kernels, fit);
@@ -409,13 +414,24 @@ fn measure_factors(family: &Family, kernels: &mut [Kernel], warnings: &mut Vec<S
     }
 }
 
+/// Samples that have no direction.
+fn warn_of_blank(name: &str, self_values: impl Iterator<Item = f64>, warnings: &mut Vec<String>) {
+    let blank = self_values.filter(|&k| k <= 0.0).count();
+    if blank > 0 {
+        warnings.push(format!(
+            "kernel '{name}': {blank} {} k(x, x) = 0; spherical normalisation leaves {} zero",
+            if blank == 1 {
+                "sample has"
+            } else {
+                "samples have"
+            },
+            if blank == 1 { "its row" } else { "their rows" },
+        ));
+    }
+}
+
 /// Factors 1/√k(x,x) for rows and columns.
-fn spherical(
-    family: &mut Family,
-    kernel: &mut Kernel,
-    fit: bool,
-    warnings: &mut Vec<String>,
-) -> Result<()> {
+fn spherical(family: &mut Family, kernel: &mut Kernel, fit: bool) -> Result<()> {
     if family.diagonal.is_empty() {
         return Err(Error::input(
             format!("kernel '{}'", kernel.name),
@@ -427,13 +443,6 @@ fn spherical(
         .self_values(0)
         .map(|k| if k > 0.0 { 1.0 / k.sqrt() } else { 0.0 })
         .collect();
-    let blank = inverse_roots.iter().filter(|&&f| f == 0.0).count();
-    if blank > 0 {
-        warnings.push(format!(
-            "kernel '{}': {blank} samples have k(x, x) = 0; spherical normalisation leaves their rows zero",
-            kernel.name
-        ));
-    }
     if fit {
         kernel.normalizer = Normalizer::Spherical {
             factors: inverse_roots.clone(),

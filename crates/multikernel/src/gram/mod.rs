@@ -596,6 +596,30 @@ mod tests {
     }
 
     #[test]
+    fn samples_without_a_direction_are_told_of() {
+        let views = Views::new(vec![View {
+            name: "x".into(),
+            columns: Vec::new(),
+            data: ViewData::Dense(Dense::new(3, 2, vec![0.0, 0.0, 1.0, 2.0, 3.0, 1.0]).unwrap()),
+        }])
+        .unwrap();
+        for text in [
+            "linear:normalize=spherical",
+            "poly:degree=2,coef0=0,normalize=spherical",
+        ] {
+            let specs = KernelSpec::parse(text);
+            let set = KernelSet::new(&specs.unwrap(), &views, &Options::default(), &()).unwrap();
+            assert_eq!(set.warnings().len(), 1, "{text}");
+            assert!(
+                set.warnings()[0].contains("1 sample has k(x, x) = 0"),
+                "{:?}",
+                set.warnings()
+            );
+            assert_eq!(set.gram().kernel(0).matrix()[..3], [0.0; 3]);
+        }
+    }
+
+    #[test]
     fn some_kernels_in_any_order_keep_their_values() {
         let values = (0..40).map(|k| (k * k % 17) as f32).collect();
         let views = Views::new(vec![View {

@@ -1,7 +1,7 @@
 //! From targets to problems, with the checks at the door.
 
 use super::{Bias, ClassWeight, Mkl, Multiclass, Solver};
-use crate::certificate::Problem;
+use crate::certificate::{Problem, best_bias, risk};
 use crate::data::{Targets, Task};
 use crate::error::{Error, Result};
 use crate::gram::Gram;
@@ -50,6 +50,12 @@ impl Question {
             costs: &self.costs,
             bias,
         }
+    }
+
+    /// The objective of the model that gives every sample the same score.
+    pub(super) fn knowing_nothing(&self, loss: Loss, bias: bool) -> f64 {
+        let (problem, scores) = (self.problem(loss, bias), vec![0.0; self.targets.len()]);
+        risk(&problem, &scores, best_bias(&problem, &scores))
     }
 
     /// Puts its coefficients into column `k` of the coefficients of all samples.

@@ -301,6 +301,31 @@ fn regression_and_one_class() {
 }
 
 #[test]
+fn a_model_that_is_worse_than_none_is_warned_of() {
+    // Pegasos-MKL's first steps have length 1/λ, which the slopes of the squared loss have no bound against.
+    let (views, labels) = some_digits(&["3", "8"], 100);
+    let values = (0..labels.len()).map(|i| 1000.0 + labels.number(i).unwrap());
+    let targets = Targets::Real(values.collect());
+    let set = kernels(&["rbf"], &views);
+    let mut mkl = Mkl {
+        solver: Solver::Pegasos,
+        loss: Some("squared".parse().unwrap()),
+        ..Mkl::default()
+    };
+    mkl.stochastic.epochs = 2;
+    let found = mkl.fit(&set, &targets, &()).unwrap();
+    assert!(
+        found.warnings[0].contains("that of a model that knows nothing: do not use this one"),
+        "{:?}",
+        found.warnings
+    );
+    mkl.solver = Solver::Exact;
+    mkl.max_rounds = 1;
+    let found = mkl.fit(&set, &targets, &()).unwrap();
+    assert!(found.warnings.is_empty(), "{:?}", found.warnings);
+}
+
+#[test]
 fn solver_sum_is_the_norm_lp_inf() {
     let (views, labels) = some_digits(&["3", "8"], 100);
     let set = kernels(&["rbf"], &views);
