@@ -341,6 +341,160 @@ fn an_old_state_is_not_lost_and_options_must_fit() {
     }
 }
 
+/// A run with lines from a pipe: the lines it wrote, and what it said.
+fn piped(folder: &Folder, arguments: &[&str], lines: &[String]) -> (Vec<Value>, String) {
+    let mut command = folder.command(arguments);
+    let output = command
+        .write_stdin(lines.iter().map(|l| format!("{l}\n")).collect::<String>())
+        .output()
+        .expect("it starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (parsed(&text), stderr(&output))
+}
+
+#[test]
+fn where_the_input_ended_more_may_come() {
+    let folder = Folder::new();
+    let all = lines(900, 11);
+    let kernel = ["--kernel", "rbf:width=mean|mean*2"];
+    let with = |more: &[&'static str]| -> Vec<&'static str> {
+        [&["online"][..], more, &kernel, &["--resume"]].concat()
+    };
+    stream(&folder, "s.jsonl", &all);
+    folder.good(&with(&["s.jsonl", "--checkpoint", "whole.mk"]));
+    folder.good(&with(&[
+        "s.jsonl",
+        "--checkpoint",
+        "twice.mk",
+        "--epochs",
+        "2",
+    ]));
+    // a pipe that ends, and another one that begins behind it
+    let mut arguments = with(&["--checkpoint", "pipe.mk"]);
+    let (first, _) = piped(&folder, &arguments, &all[..400]);
+    arguments.push("position");
+    let (second, said) = piped(&folder, &arguments, &all[400..]);
+    assert_eq!((first.len(), second.len()), (400, 500));
+    assert_eq!(second[0]["line"], 401);
+    assert!(
+        said.contains("going on after line 400 of pass 1\n"),
+        "{said}"
+    );
+    assert!(bytes(&folder, "pipe.mk") == bytes(&folder, "whole.mk"));
+    // a file that grows
+    for (state, whole, epochs) in [
+        ("grown.mk", "whole.mk", "1"),
+        ("grown2.mk", "twice.mk", "2"),
+    ] {
+        let mut written = 0;
+        for (length, epochs) in [(400, "1"), (400, "1"), (700, "1"), (900, epochs)] {
+            stream(&folder, "g.jsonl", &all[..length]);
+            let arguments = [
+                "g.jsonl",
+                "--checkpoint",
+                state,
+                "--epochs",
+                epochs,
+                "--out",
+                "o.jsonl",
+            ];
+            let said = folder.good(&with(&arguments));
+            let nothing = said.contains("nothing came after line 400 of pass 1");
+            assert_eq!(nothing, written == 400 && length == 400, "{said}");
+            written = length;
+        }
+        assert!(bytes(&folder, state) == bytes(&folder, whole), "{state}");
+    }
+    // every line was answered once, and the second pass again
+    let answers = parsed(&String::from_utf8(bytes(&folder, "o.jsonl")).expect("text"));
+    assert_eq!(answers.len(), 900 + 900 + 900);
+    // what comes behind several passes is new, and learned
+    stream(&folder, "g.jsonl", &lines(950, 11));
+    let result = folder.json(&with(&[
+        "g.jsonl",
+        "--checkpoint",
+        "grown2.mk",
+        "--epochs",
+        "2",
+        "--out",
+        "p.jsonl",
+    ]));
+    assert_eq!(result["n_samples"], 950);
+    assert_eq!(result["stream"]["position"], 950);
+    assert_eq!(result["stream"]["passes"], 2);
+    let answers = parsed(&String::from_utf8(bytes(&folder, "p.jsonl")).expect("text"));
+    assert_eq!(answers.len(), 50);
+}
+
+#[test]
+fn another_stream_or_other_kernels_are_no_way_to_go_on() {
+    let folder = Folder::new();
+    let all = lines(300, 12);
+    stream(&folder, "s.jsonl", &all);
+    stream(&folder, "short.jsonl", &all[..200]);
+    stream(&folder, "behind.jsonl", &all[100..]);
+    let first = ["online", "s.jsonl", "--checkpoint", "state.mk", "--quiet"];
+    folder.good(&[&first[..], &["--kernel", "rbf:width=400"]].concat());
+    let before = bytes(&folder, "state.mk");
+    for (more, words) in [
+        (
+            vec!["short.jsonl"],
+            "short.jsonl: it ends after line 200, but the state stands at line 300; give all lines again",
+        ),
+        (
+            vec!["behind.jsonl"],
+            "behind.jsonl line 1: it is not the example that the state began with",
+        ),
+        (
+            vec!["s.jsonl", "--kernel", "linear"],
+            "other kernels (rbf:width=400) than linear; give the same",
+        ),
+        (
+            vec!["s.jsonl", "--scale", "standard"],
+            "other scaling (none) than standard",
+        ),
+    ] {
+        let mut arguments = vec!["online", "--checkpoint", "state.mk", "--resume", "start"];
+        arguments.extend(more);
+        let said = folder.bad(&arguments);
+        assert!(said.contains(words), "{said}");
+        assert!(bytes(&folder, "state.mk") == before);
+    }
+    let said = folder.bad(&[
+        "online",
+        "s.jsonl",
+        "--checkpoint",
+        "state.mk",
+        "--resume",
+        "position",
+        "--epochs",
+        "2",
+    ]);
+    assert!(said.contains("further passes need all lines"), "{said}");
+    // none are named: those of the state
+    let arguments = ["online", "s.jsonl", "--checkpoint", "state.mk", "--resume"];
+    let output = folder.run(&arguments);
+    assert!(output.status.success());
+    assert!(
+        stderr(&output).contains("the kernels of the state: rbf:width=400"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(bytes(&folder, "state.mk") == before);
+    // a refusal leaves the answers of the first run alone
+    folder.write("o.jsonl", "kept");
+    folder.bad(&[
+        "online",
+        "s.jsonl",
+        "--checkpoint",
+        "state.mk",
+        "--out",
+        "o.jsonl",
+    ]);
+    assert_eq!(bytes(&folder, "o.jsonl"), b"kept");
+}
+
 /// Starts a run, kills it after some time (if it still runs), and gives whether it had ended by itself.
 fn run_and_kill(folder: &Folder, arguments: &[&str], after: Duration) -> bool {
     let mut child = Command::new(assert_cmd::cargo::cargo_bin("multikernel"))
