@@ -250,6 +250,33 @@ fn wrong_lines_are_named_and_never_learned_from() {
 }
 
 #[test]
+fn half_a_row_of_csv_is_never_learned() {
+    let folder = Folder::new();
+    folder.write(
+        "x.csv",
+        "id,a,label\n1,2.5,x\n2,3.5,\"multi\nline\"\n3,1.5,\"x\"junk\n4,2.0,\"y\"\n",
+    );
+    let skip = ["--skip-bad", "--checkpoint", "s.mk", "--json", "r.json"];
+    let arguments = [&["online", "x.csv", "--kernel", "rbf:width=1"], &skip[..]].concat();
+    let output = folder.run(&arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let result: Value = serde_json::from_slice(&bytes(&folder, "r.json")).expect("JSON");
+    assert_eq!(result["stream"]["bad_lines"], 3);
+    assert_eq!(result["n_samples"], 2);
+    assert_eq!(result["classes"], json!(["x", "y"]));
+    for (number, said) in [(3, "is not closed"), (4, "cells"), (5, "closing quote")] {
+        let line = format!("x.csv line {number}: ");
+        let said = stderr(&output)
+            .lines()
+            .any(|l| l.contains(&line) && l.contains(said));
+        assert!(said, "{}", stderr(&output));
+    }
+    let failed = folder.run(&["online", "x.csv", "--kernel", "rbf:width=1"]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(stderr(&failed).contains("x.csv line 3: the quote before 'multi' is not closed"));
+}
+
+#[test]
 fn labels_may_come_later() {
     let folder = Folder::new();
     let all = lines(300, 4);
