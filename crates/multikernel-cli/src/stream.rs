@@ -159,6 +159,7 @@ impl Job<'_> {
             since_checkpoint: 0,
             notes,
             ready: 0.0,
+            deaf: false,
         };
         run.prepare()?;
         let stopped = run.passes()?;
@@ -166,6 +167,12 @@ impl Job<'_> {
             run.notes.push(format!(
                 "nothing came after line {} of pass {}: the state is as it was",
                 before.lines, before.pass
+            ));
+        }
+        if run.deaf {
+            run.notes.push(format!(
+                "nobody reads the answers any more: stopped after line {} of pass {}",
+                run.position.lines, run.position.pass
             ));
         }
         run.checkpoint()?;

@@ -714,6 +714,49 @@ fn signals_end_a_run_cleanly_and_pipes_are_answered_at_once() {
     assert!(Path::new("/").exists());
 }
 
+#[cfg(unix)]
+#[test]
+fn a_reader_that_leaves_does_not_take_what_was_learned_with_it() {
+    use std::io::BufRead;
+    let folder = Folder::new();
+    let all = lines(3000, 13);
+    stream(&folder, "s.jsonl", &all);
+    let arguments = ["online", "s.jsonl", "--kernel", "rbf:width=400"];
+    let run = |more: &[&str]| folder.command(&[&arguments[..], more].concat());
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin("multikernel"))
+        .args(arguments)
+        .args(["--checkpoint", "left.mk:100000", "--json", "r.json"])
+        .current_dir(folder.path("."))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    // as head does: a few lines, then nobody reads any more
+    let mut answers = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut answer = String::new();
+    answers.read_line(&mut answer).expect("a line");
+    drop(answers);
+    let output = child.wait_with_output().expect("a status");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("nobody reads the answers any more: stopped after line"),
+        "{}",
+        stderr(&output)
+    );
+    let result: Value = serde_json::from_slice(&bytes(&folder, "r.json")).expect("JSON");
+    assert_eq!(result["status"], "stopped");
+    let position = result["stream"]["position"].as_u64().expect("a position");
+    assert!((1..3000).contains(&position), "{position}");
+    assert_eq!(result["n_samples"], position);
+    // from there it goes on to the state of a run that nobody left
+    let rest = ["--checkpoint", "left.mk", "--resume", "--quiet"];
+    run(&rest).assert().success();
+    run(&["--checkpoint", "whole.mk", "--quiet"])
+        .assert()
+        .success();
+    assert!(bytes(&folder, "left.mk") == bytes(&folder, "whole.mk"));
+}
+
 #[test]
 fn theorem_1_is_told_for_a_comparator() {
     let folder = Folder::new();

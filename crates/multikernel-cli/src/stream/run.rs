@@ -31,6 +31,8 @@ pub(super) struct Run<'a, 'w> {
     pub(super) since_checkpoint: u64,
     pub(super) notes: Vec<String>,
     pub(super) ready: f64,
+    /// Nobody reads the answers any more.
+    pub(super) deaf: bool,
 }
 
 impl Run<'_, '_> {
@@ -75,7 +77,7 @@ impl Run<'_, '_> {
         let lines = self.job.lines(done, before, self.position.first)?;
         self.taken = done;
         loop {
-            if self.session.watcher.stopped() {
+            if self.session.watcher.stopped() || self.deaf {
                 // a first block that is not complete is learned nothing of: a resumed run begins before it
                 if self.online.is_some() {
                     self.flush()?;
@@ -104,7 +106,7 @@ impl Run<'_, '_> {
             self.begin()?;
         }
         self.flush()?;
-        Ok(false)
+        Ok(self.deaf)
     }
 
     fn line(&mut self, line: Line) -> Result<()> {
@@ -271,8 +273,20 @@ impl Run<'_, '_> {
             }
         }
         self.position.lines = self.position.lines.max(self.taken);
-        self.out.flush()?;
-        Ok(())
+        let flushed = self.out.flush();
+        self.heard(flushed)
+    }
+
+    /// A closed pipe is no failure, but the end of the run: what was learned is kept. Other failures leave the state as it
+    /// was written last, so that a resumed run answers again.
+    fn heard(&mut self, written: io::Result<()>) -> Result<()> {
+        match written {
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
+                self.deaf = true;
+                Ok(())
+            }
+            written => Ok(written?),
+        }
     }
 
     fn teach(&mut self, number: u64, id: &str, label: &str) -> Result<()> {
@@ -282,10 +296,11 @@ impl Run<'_, '_> {
         match online.teach(id, label) {
             Ok(outcome) => {
                 let line = Written::new(online, &outcome, Some(id), number, self.job.scores, true);
-                self.out.write_all(&line.to_bytes()?)?;
+                let line = line.to_bytes()?;
                 self.taken = number;
                 self.since_checkpoint += 1;
-                Ok(())
+                let written = self.out.write_all(&line);
+                self.heard(written)
             }
             Err(error) => {
                 let place = format!("{} line {number}", self.job.options.name);
@@ -301,7 +316,10 @@ impl Run<'_, '_> {
         for (outcome, (number, example)) in outcomes.iter().zip(&self.block) {
             let id = example.id.as_deref();
             let line = Written::new(online, outcome, id, *number, self.job.scores, false);
-            self.out.write_all(&line.to_bytes()?)?;
+            let written = self.out.write_all(&line.to_bytes()?);
+            if written.is_err() {
+                return self.heard(written);
+            }
         }
         Ok(())
     }
