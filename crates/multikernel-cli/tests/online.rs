@@ -353,6 +353,16 @@ fn an_old_state_is_not_lost_and_options_must_fit() {
         "--quiet",
     ]);
     assert_eq!(bytes(&folder, "state.mk"), before, "nothing new came");
+    // what a solver does not use is told, as training tells it
+    for solver in ["pa1", "omcl"] {
+        let said = folder.good(&[
+            "online", "s.jsonl", "--solver", solver, "--norm", "lp:2", "--out", "o.jsonl",
+        ]);
+        let note = format!("solver {solver} learns in no norm; the norm lp:2 is not used");
+        assert!(said.contains(&note), "{said}");
+        let said = folder.good(&["online", "s.jsonl", "--solver", solver, "--out", "o.jsonl"]);
+        assert!(!said.contains("is not used"), "{said}");
+    }
     for wrong in [
         vec!["online", "s.jsonl", "--solver", "exact"],
         vec!["online", "s.jsonl", "--norm", "lp:1"],
@@ -362,6 +372,7 @@ fn an_old_state_is_not_lost_and_options_must_fit() {
         vec!["online", "s.jsonl", "--kernel", "rbf:view=nowhere"],
         vec!["online", "s.jsonl", "--kernel", "rbf:normalize=center"],
         vec!["online", "s.jsonl", "--format", "xml"],
+        vec!["online", "s.jsonl", "--skip-bad", "--view", "a=upper_*"],
         vec!["online", "-", "--epochs", "2"],
     ] {
         folder.bad(&wrong);

@@ -207,6 +207,15 @@ impl Online {
         })?;
         let count = bank.n_kernels();
         let (norm, block_norm) = settings.rule.norm(&settings.norm, count)?;
+        let mut notes = Vec::new();
+        // the usual ones, here and of training, are nothing that somebody asked for
+        let usual = [NormSpec::BlockAuto, NormSpec::default()];
+        if !settings.rule.uses_norm() && !usual.contains(&settings.norm) {
+            notes.push(format!(
+                "solver {} learns in no norm; the norm {} is not used",
+                settings.rule, settings.norm
+            ));
+        }
         let mut online = Online {
             support: Support::new(&bank, matches!(settings.rule, Rule::Omcl { .. })),
             theta: Theta::new(block_norm, count),
@@ -230,7 +239,7 @@ impl Online {
             since_refresh: 0,
             report: Report::default(),
             comparator: None,
-            notes: Vec::new(),
+            notes,
             warnings: Vec::new(),
             first: sample,
             carried: serde_json::Value::Null,
