@@ -723,6 +723,31 @@ fn signals_end_a_run_cleanly_and_pipes_are_answered_at_once() {
         assert!(bytes(&folder, &state) == bytes(&folder, &name));
     }
     assert!(Path::new("/").exists());
+    // stopped before the first block was complete: there is nothing to keep, which the status tells
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin("multikernel"))
+        .args(["online", "--checkpoint", "early.mk"])
+        .current_dir(folder.path("."))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    writeln!(input, "{}", all[0]).expect("written");
+    std::thread::sleep(Duration::from_millis(500));
+    let killed = Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status();
+    assert!(killed.expect("kill").success());
+    let output = child.wait_with_output().expect("a status");
+    drop(input);
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(!folder.path("early.mk").exists());
+    let help = folder.good(&["--help"]);
+    assert!(
+        help.contains("130 stopped before there was a result"),
+        "{help}"
+    );
 }
 
 #[cfg(unix)]
