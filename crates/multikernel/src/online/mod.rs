@@ -101,7 +101,10 @@ fn check_first(kernels: &[KernelSpec], samples: usize) -> Result<()> {
     });
     match chosen {
         Some(spec) if samples < 2 => Err(Error::input(
-            format!("kernel '{spec}'"),
+            match &spec.name {
+                Some(name) => format!("kernel '{name}'"),
+                None => format!("kernel '{spec}'"),
+            },
             format!(
                 "its width is chosen by the distances between the first samples, and there is {samples} sample"
             ),

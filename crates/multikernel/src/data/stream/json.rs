@@ -37,9 +37,8 @@ fn parse(line: &[u8], keys: Keys<'_>) -> Result<JsonLine> {
             "save the file as UTF-8",
         ));
     };
-    let text = text.trim();
-    if !text.starts_with('{') {
-        let found = format!("{} is no JSON object", beginning(text));
+    if !text.trim_start().starts_with('{') {
+        let found = format!("{} is no JSON object", beginning(text.trim()));
         return Err(Error::input("", found, LINE));
     }
     let at = Cell::new(None);
@@ -70,7 +69,11 @@ fn wrong(text: &str, keys: Keys<'_>, key: Option<String>, error: &serde_json::Er
     if error.is_eof() {
         return Error::input(place, "the line ends before the JSON object does", LINE);
     }
-    let word = word_at(text, error.column());
+    let mut at = error.column().saturating_sub(1).min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    let word = word_at(text, at, said == "expected ident");
     let (found, remedy) = match said {
         "trailing characters" => (format!("{word} stands behind the JSON object"), LINE),
         "trailing comma" => ("there is a comma with nothing behind it".into(), value),
@@ -79,26 +82,27 @@ fn wrong(text: &str, keys: Keys<'_>, key: Option<String>, error: &serde_json::Er
             "a number is too large for 32 bits".into(),
             "give finite numbers below 3.4e38",
         ),
-        _ => (
-            format!("{word} at character {} is not JSON", error.column()),
-            value,
-        ),
+        _ => {
+            let character = text[..at].chars().count() + 1;
+            (
+                format!("{word} at character {character} is not JSON"),
+                value,
+            )
+        }
     };
     Error::input(place, found, remedy)
 }
 
-/// The word that the parser was at, `column` counting bytes from 1.
-fn word_at(text: &str, column: usize) -> String {
-    let parts = |c: char| c.is_whitespace() || "[]{},:".contains(c);
-    let mut at = column.saturating_sub(1).min(text.len());
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    let start = text[..at].rfind(parts).map_or(0, |before| before + 1);
-    let word = text[start..].split(parts).next().unwrap_or("");
-    match word.is_empty() {
-        true => beginning(&text[start..]),
-        false => beginning(word),
+/// The word or the sign at a byte; where a `word` broke off, that word.
+fn word_at(text: &str, at: usize, word: bool) -> String {
+    // all of one byte: a word begins one byte behind them
+    let parts = |c: char| c.is_ascii_whitespace() || "[]{},:".contains(c);
+    match text[at..].chars().next() {
+        Some(sign) if parts(sign) && !word => some_of([sign.to_string()]),
+        _ => {
+            let start = text[..at].rfind(parts).map_or(0, |before| before + 1);
+            beginning(text[start..].split(parts).next().unwrap_or(""))
+        }
     }
 }
 
@@ -469,6 +473,8 @@ mod tests {
             r#"{"label": [1]}"#,
             r#"{"id": {}}"#,
             r#"{x: [1]}"#,
+            "{\"x\": [1,\u{a0}y]}",
+            "{\"x\": [\u{2003}\u{2003}nul\u{2003}]}",
             deep.as_str(),
             objects.as_str(),
         ] {
@@ -502,6 +508,14 @@ mod tests {
             (
                 r#"{"a": [1, NaN]}"#,
                 "view 'a': 'NaN' at character 11 is not JSON; give a list of finite numbers",
+            ),
+            (
+                r#"{"a": [1, 2}"#,
+                "view 'a': '}' at character 12 is not JSON; ",
+            ),
+            (
+                r#" {"ä": [1, nul]}"#,
+                "view 'ä': 'nul' at character 15 is not JSON; ",
             ),
             (
                 r#"{"a": [1e39]}"#,
