@@ -27,11 +27,15 @@ class OnlineMKLClassifier(ByScores, ClassifierMixin, KernelEstimator):
     Every example is predicted, then learned; none has to be seen twice. `partial_fit` goes on where the last call ended, `fit`
     starts anew and may pass over the data several times.
 
+    What kernels take from data, widths such as ``"mean"`` (all kernels of None have them) and factors of normalisations, is taken
+    from the samples of the first call and stays as it is: give a few hundred there, at least two that differ. Kernels with numbers
+    as widths, such as ``"rbf:width=10"``, may begin with a single sample. Scale features yourself, by statistics that stay as they
+    are.
+
     Parameters
     ----------
     kernels : None, str, Kernel or list of them
-        As for `MKLClassifier`; functions and precomputed matrices cannot follow a stream. Widths such as ``"mean"`` are
-        chosen by the samples of the first call.
+        As for `MKLClassifier`; functions and precomputed matrices cannot follow a stream.
     norm : str, default="lp:4/3"
         How kernels share: ``"lp:P"`` with 1 < P, ``"block:R"`` with 1 < R ≤ 2, or ``"block:auto"``, which fits R to the number
         of kernels.
@@ -157,10 +161,12 @@ class OnlineMKLClassifier(ByScores, ClassifierMixin, KernelEstimator):
     def partial_fit(self, X, y, classes=None):
         """Learns more examples, in their order.
 
+        The first call also chooses the widths of kernels and the factors of normalisations by its samples.
+
         Parameters
         ----------
         X : like X of `fit`
-            The samples.
+            The samples; in the first call at least two that differ, unless all kernels have numbers as widths.
         y : array of shape (n,)
             Their classes; new ones may appear.
         classes : array or None

@@ -56,6 +56,8 @@ impl Online {
                 .map(|k| from_json(k))
                 .collect::<Result<_>>()?;
             let rule: Rule = solver.parse()?;
+            // a wrong C is wrong for solvers that do not use it, too, as in training
+            Rule::PassiveAggressive { c: 1.0 }.with("C", c)?;
             let settings = Settings {
                 rule: match rule.has("C") {
                     true => rule.with("C", c)?,

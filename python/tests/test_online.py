@@ -133,6 +133,13 @@ def test_what_cannot_follow_a_stream_says_so(digits):
         mk.OnlineMKLClassifier(solver="exact").partial_fit(X, y)
     with pytest.raises(ValueError, match="norm"):
         mk.OnlineMKLClassifier(norm="lp:1").partial_fit(X, y)
+    with pytest.raises(ValueError, match="there is 1 sample; begin with at least two samples that differ"):
+        mk.OnlineMKLClassifier().partial_fit(X[:1], y[:1])
+    mk.OnlineMKLClassifier(kernels="rbf:width=100").partial_fit(X[:1], y[:1])
+    for solver in ["auto", "pa1", "omcl", "pegasos"]:
+        for C in [0, -1.0, float("nan"), float("inf")]:
+            with pytest.raises(ValueError, match="C: it is .*; give a positive finite number"):
+                mk.OnlineMKLClassifier(solver=solver, C=C).partial_fit(X, y)
     with pytest.raises(ValueError, match="labels for"):
         mk.OnlineMKLClassifier().partial_fit(X, y[:-1])
 

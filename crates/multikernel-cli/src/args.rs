@@ -23,7 +23,8 @@ use std::str::FromStr;
   multikernel predict --model model.mk --features new.csv --out predictions.csv
   multikernel report model.mk --out report.html                # what was learned, for the browser
 
-Exit status: 0 done, 1 wrong data or values, 2 wrong usage, 3 not converged (with --strict), 130 stopped."
+Exit status: 0 done (also if Ctrl-C or SIGTERM ended it early, with a result), 1 wrong data or values, 2 wrong usage, 3 not
+converged (with --strict), 130 stopped before there was a result."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

@@ -250,6 +250,33 @@ fn wrong_lines_are_named_and_never_learned_from() {
 }
 
 #[test]
+fn half_a_row_of_csv_is_never_learned() {
+    let folder = Folder::new();
+    folder.write(
+        "x.csv",
+        "id,a,label\n1,2.5,x\n2,3.5,\"multi\nline\"\n3,1.5,\"x\"junk\n4,2.0,\"y\"\n",
+    );
+    let skip = ["--skip-bad", "--checkpoint", "s.mk", "--json", "r.json"];
+    let arguments = [&["online", "x.csv", "--kernel", "rbf:width=1"], &skip[..]].concat();
+    let output = folder.run(&arguments);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let result: Value = serde_json::from_slice(&bytes(&folder, "r.json")).expect("JSON");
+    assert_eq!(result["stream"]["bad_lines"], 3);
+    assert_eq!(result["n_samples"], 2);
+    assert_eq!(result["classes"], json!(["x", "y"]));
+    for (number, said) in [(3, "is not closed"), (4, "cells"), (5, "closing quote")] {
+        let line = format!("x.csv line {number}: ");
+        let said = stderr(&output)
+            .lines()
+            .any(|l| l.contains(&line) && l.contains(said));
+        assert!(said, "{}", stderr(&output));
+    }
+    let failed = folder.run(&["online", "x.csv", "--kernel", "rbf:width=1"]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(stderr(&failed).contains("x.csv line 3: the quote before 'multi' is not closed"));
+}
+
+#[test]
 fn labels_may_come_later() {
     let folder = Folder::new();
     let all = lines(300, 4);
@@ -326,6 +353,16 @@ fn an_old_state_is_not_lost_and_options_must_fit() {
         "--quiet",
     ]);
     assert_eq!(bytes(&folder, "state.mk"), before, "nothing new came");
+    // what a solver does not use is told, as training tells it
+    for solver in ["pa1", "omcl"] {
+        let said = folder.good(&[
+            "online", "s.jsonl", "--solver", solver, "--norm", "lp:2", "--out", "o.jsonl",
+        ]);
+        let note = format!("solver {solver} learns in no norm; the norm lp:2 is not used");
+        assert!(said.contains(&note), "{said}");
+        let said = folder.good(&["online", "s.jsonl", "--solver", solver, "--out", "o.jsonl"]);
+        assert!(!said.contains("is not used"), "{said}");
+    }
     for wrong in [
         vec!["online", "s.jsonl", "--solver", "exact"],
         vec!["online", "s.jsonl", "--norm", "lp:1"],
@@ -335,10 +372,165 @@ fn an_old_state_is_not_lost_and_options_must_fit() {
         vec!["online", "s.jsonl", "--kernel", "rbf:view=nowhere"],
         vec!["online", "s.jsonl", "--kernel", "rbf:normalize=center"],
         vec!["online", "s.jsonl", "--format", "xml"],
+        vec!["online", "s.jsonl", "--skip-bad", "--view", "a=upper_*"],
         vec!["online", "-", "--epochs", "2"],
     ] {
         folder.bad(&wrong);
     }
+}
+
+/// A run with lines from a pipe: the lines it wrote, and what it said.
+fn piped(folder: &Folder, arguments: &[&str], lines: &[String]) -> (Vec<Value>, String) {
+    let mut command = folder.command(arguments);
+    let output = command
+        .write_stdin(lines.iter().map(|l| format!("{l}\n")).collect::<String>())
+        .output()
+        .expect("it starts");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    (parsed(&text), stderr(&output))
+}
+
+#[test]
+fn where_the_input_ended_more_may_come() {
+    let folder = Folder::new();
+    let all = lines(900, 11);
+    let kernel = ["--kernel", "rbf:width=mean|mean*2"];
+    let with = |more: &[&'static str]| -> Vec<&'static str> {
+        [&["online"][..], more, &kernel, &["--resume"]].concat()
+    };
+    stream(&folder, "s.jsonl", &all);
+    folder.good(&with(&["s.jsonl", "--checkpoint", "whole.mk"]));
+    folder.good(&with(&[
+        "s.jsonl",
+        "--checkpoint",
+        "twice.mk",
+        "--epochs",
+        "2",
+    ]));
+    // a pipe that ends, and another one that begins behind it
+    let mut arguments = with(&["--checkpoint", "pipe.mk"]);
+    let (first, _) = piped(&folder, &arguments, &all[..400]);
+    arguments.push("position");
+    let (second, said) = piped(&folder, &arguments, &all[400..]);
+    assert_eq!((first.len(), second.len()), (400, 500));
+    assert_eq!(second[0]["line"], 401);
+    assert!(
+        said.contains("going on after line 400 of pass 1\n"),
+        "{said}"
+    );
+    assert!(bytes(&folder, "pipe.mk") == bytes(&folder, "whole.mk"));
+    // a file that grows
+    for (state, whole, epochs) in [
+        ("grown.mk", "whole.mk", "1"),
+        ("grown2.mk", "twice.mk", "2"),
+    ] {
+        let mut written = 0;
+        for (length, epochs) in [(400, "1"), (400, "1"), (700, "1"), (900, epochs)] {
+            stream(&folder, "g.jsonl", &all[..length]);
+            let arguments = [
+                "g.jsonl",
+                "--checkpoint",
+                state,
+                "--epochs",
+                epochs,
+                "--out",
+                "o.jsonl",
+            ];
+            let said = folder.good(&with(&arguments));
+            let nothing = said.contains("nothing came after line 400 of pass 1");
+            assert_eq!(nothing, written == 400 && length == 400, "{said}");
+            written = length;
+        }
+        assert!(bytes(&folder, state) == bytes(&folder, whole), "{state}");
+    }
+    // every line was answered once, and the second pass again
+    let answers = parsed(&String::from_utf8(bytes(&folder, "o.jsonl")).expect("text"));
+    assert_eq!(answers.len(), 900 + 900 + 900);
+    // what comes behind several passes is new, and learned
+    stream(&folder, "g.jsonl", &lines(950, 11));
+    let result = folder.json(&with(&[
+        "g.jsonl",
+        "--checkpoint",
+        "grown2.mk",
+        "--epochs",
+        "2",
+        "--out",
+        "p.jsonl",
+    ]));
+    assert_eq!(result["n_samples"], 950);
+    assert_eq!(result["stream"]["position"], 950);
+    assert_eq!(result["stream"]["passes"], 2);
+    let answers = parsed(&String::from_utf8(bytes(&folder, "p.jsonl")).expect("text"));
+    assert_eq!(answers.len(), 50);
+}
+
+#[test]
+fn another_stream_or_other_kernels_are_no_way_to_go_on() {
+    let folder = Folder::new();
+    let all = lines(300, 12);
+    stream(&folder, "s.jsonl", &all);
+    stream(&folder, "short.jsonl", &all[..200]);
+    stream(&folder, "behind.jsonl", &all[100..]);
+    let first = ["online", "s.jsonl", "--checkpoint", "state.mk", "--quiet"];
+    folder.good(&[&first[..], &["--kernel", "rbf:width=400"]].concat());
+    let before = bytes(&folder, "state.mk");
+    for (more, words) in [
+        (
+            vec!["short.jsonl"],
+            "short.jsonl: it ends after line 200, but the state stands at line 300; give all lines again",
+        ),
+        (
+            vec!["behind.jsonl"],
+            "behind.jsonl line 1: it is not the example that the state began with",
+        ),
+        (
+            vec!["s.jsonl", "--kernel", "linear"],
+            "other kernels (rbf:width=400) than linear; give the same",
+        ),
+        (
+            vec!["s.jsonl", "--scale", "standard"],
+            "other scaling (none) than standard",
+        ),
+    ] {
+        let mut arguments = vec!["online", "--checkpoint", "state.mk", "--resume", "start"];
+        arguments.extend(more);
+        let said = folder.bad(&arguments);
+        assert!(said.contains(words), "{said}");
+        assert!(bytes(&folder, "state.mk") == before);
+    }
+    let said = folder.bad(&[
+        "online",
+        "s.jsonl",
+        "--checkpoint",
+        "state.mk",
+        "--resume",
+        "position",
+        "--epochs",
+        "2",
+    ]);
+    assert!(said.contains("further passes need all lines"), "{said}");
+    // none are named: those of the state
+    let arguments = ["online", "s.jsonl", "--checkpoint", "state.mk", "--resume"];
+    let output = folder.run(&arguments);
+    assert!(output.status.success());
+    assert!(
+        stderr(&output).contains("the kernels of the state: rbf:width=400"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(bytes(&folder, "state.mk") == before);
+    // a refusal leaves the answers of the first run alone
+    folder.write("o.jsonl", "kept");
+    folder.bad(&[
+        "online",
+        "s.jsonl",
+        "--checkpoint",
+        "state.mk",
+        "--out",
+        "o.jsonl",
+    ]);
+    assert_eq!(bytes(&folder, "o.jsonl"), b"kept");
 }
 
 /// Starts a run, kills it after some time (if it still runs), and gives whether it had ended by itself.
@@ -531,6 +723,74 @@ fn signals_end_a_run_cleanly_and_pipes_are_answered_at_once() {
         assert!(bytes(&folder, &state) == bytes(&folder, &name));
     }
     assert!(Path::new("/").exists());
+    // stopped before the first block was complete: there is nothing to keep, which the status tells
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin("multikernel"))
+        .args(["online", "--checkpoint", "early.mk"])
+        .current_dir(folder.path("."))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    writeln!(input, "{}", all[0]).expect("written");
+    std::thread::sleep(Duration::from_millis(500));
+    let killed = Command::new("kill")
+        .args(["-TERM", &child.id().to_string()])
+        .status();
+    assert!(killed.expect("kill").success());
+    let output = child.wait_with_output().expect("a status");
+    drop(input);
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(!folder.path("early.mk").exists());
+    let help = folder.good(&["--help"]);
+    assert!(
+        help.contains("130 stopped before there was a result"),
+        "{help}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_leaves_does_not_take_what_was_learned_with_it() {
+    use std::io::BufRead;
+    let folder = Folder::new();
+    let all = lines(3000, 13);
+    stream(&folder, "s.jsonl", &all);
+    let arguments = ["online", "s.jsonl", "--kernel", "rbf:width=400"];
+    let run = |more: &[&str]| folder.command(&[&arguments[..], more].concat());
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin("multikernel"))
+        .args(arguments)
+        .args(["--checkpoint", "left.mk:100000", "--json", "r.json"])
+        .current_dir(folder.path("."))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    // as head does: a few lines, then nobody reads any more
+    let mut answers = std::io::BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut answer = String::new();
+    answers.read_line(&mut answer).expect("a line");
+    drop(answers);
+    let output = child.wait_with_output().expect("a status");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("nobody reads the answers any more: stopped after line"),
+        "{}",
+        stderr(&output)
+    );
+    let result: Value = serde_json::from_slice(&bytes(&folder, "r.json")).expect("JSON");
+    assert_eq!(result["status"], "stopped");
+    let position = result["stream"]["position"].as_u64().expect("a position");
+    assert!((1..3000).contains(&position), "{position}");
+    assert_eq!(result["n_samples"], position);
+    // from there it goes on to the state of a run that nobody left
+    let rest = ["--checkpoint", "left.mk", "--resume", "--quiet"];
+    run(&rest).assert().success();
+    run(&["--checkpoint", "whole.mk", "--quiet"])
+        .assert()
+        .success();
+    assert!(bytes(&folder, "left.mk") == bytes(&folder, "whole.mk"));
 }
 
 #[test]

@@ -133,8 +133,9 @@ struct Options {
     #[arg(long, value_name = "FILE[:EVERY]")]
     checkpoint: Option<String>,
 
-    /// Goes on from the state: the source gives all lines again (start), or those behind the position that was told
-    /// (position, without a header)
+    /// Goes on from the state, if there is one: the source gives all lines again, and more behind them (start: a file that
+    /// grows), or only those behind the position that was told (position, without a header: a pipe that does not repeat
+    /// itself)
     #[arg(long, num_args = 0..=1, default_missing_value = "start", value_name = "WHERE", requires = "checkpoint")]
     resume: Option<Resume>,
 
@@ -207,9 +208,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 fn online(session: &Session, arguments: &Arguments, lines_to_stdout: bool) -> Result<()> {
     let job = arguments.job()?;
     let options = &arguments.options;
+    // before the file of the lines is touched: what is refused changes nothing
+    let start = job.start()?;
     let done = if lines_to_stdout {
         let mut out = BufWriter::new(io::stdout());
-        job.run(session, &mut out)?
+        job.run(start, session, &mut out)?
     } else {
         check_folder(&options.out)?;
         let file = &options.out;
@@ -221,7 +224,7 @@ fn online(session: &Session, arguments: &Arguments, lines_to_stdout: bool) -> Re
             .truncate(job.resume.is_none())
             .open(file)
             .map_err(|e| Error::io(file, e))?;
-        job.run(session, &mut BufWriter::new(out))?
+        job.run(start, session, &mut BufWriter::new(out))?
     };
     session.watcher.clear();
     let output = &session.output;
@@ -232,7 +235,7 @@ fn online(session: &Session, arguments: &Arguments, lines_to_stdout: bool) -> Re
         output.text(&format!(
             "state after line {} of pass {} written to {}\n",
             done.position.lines,
-            done.position.passes.max(1),
+            done.position.pass,
             file.display()
         ))?;
     }
@@ -274,6 +277,14 @@ impl Arguments {
             )
             .into());
         }
+        if options.epochs > 1 && options.resume == Some(Resume::Position) {
+            return Err(Error::input(
+                "epochs",
+                "further passes need all lines, and --resume position says that the source begins behind some",
+                "give --resume with the whole file",
+            )
+            .into());
+        }
         let whole = match &source {
             Source::Stdin => "stream".to_owned(),
             Source::File(path) => {
@@ -308,6 +319,7 @@ impl Arguments {
             },
             source,
             kernels: &self.kernels,
+            specs,
             scale,
             settings: options.settings()?,
             first_block: match chosen {
@@ -429,7 +441,7 @@ fn outcome(session: &Session, done: &Done) -> Outcome {
         mistake_bound: online.mistake_bound(),
         stream: Stream {
             position: done.position.lines,
-            passes: done.position.passes,
+            passes: done.position.pass - u64::from(done.stopped),
             bad_lines: done.position.bad_lines,
             waiting: online.n_waiting(),
             given_up: report.given_up,

@@ -1,7 +1,7 @@
 //! A run over a stream: lines taken up, learned, answered, and kept.
 
 use super::written::Written;
-use super::{BATCH, Job, Line, Position, Resume};
+use super::{BATCH, Job, Line, Mark, Position, Resume};
 use crate::session::Session;
 use anyhow::{Context, Result};
 use multikernel::data::{StreamEvent, StreamExample, StreamParser};
@@ -31,37 +31,53 @@ pub(super) struct Run<'a, 'w> {
     pub(super) since_checkpoint: u64,
     pub(super) notes: Vec<String>,
     pub(super) ready: f64,
+    /// Nobody reads the answers any more.
+    pub(super) deaf: bool,
 }
 
 impl Run<'_, '_> {
-    /// All passes; true if the user stopped them.
+    /// All passes; true if the user stopped them. A state that was loaded stands within a pass, or where its input ended:
+    /// what came behind since belongs to that pass, and the next one begins after it.
     pub(super) fn passes(&mut self) -> Result<bool> {
-        while self.position.passes < self.job.epochs {
-            if self.position.begun == self.position.passes {
-                self.position.begun += 1;
-                self.position.lines = 0;
-                self.position.examples = 0;
-                if let (Some(online), true) = (&mut self.online, self.position.passes > 0) {
-                    online.begin_pass();
-                }
-            }
+        loop {
             if self.pass()? {
                 return Ok(true);
             }
-            self.position.passes += 1;
+            let Some(online) = &mut self.online else {
+                return Ok(false);
+            };
+            if self.position.pass >= self.job.epochs {
+                return Ok(false);
+            }
+            if online.n_seen() != self.position.seen {
+                return Err(Error::input(
+                    &self.job.options.name,
+                    format!(
+                        "the state has learned {} examples, but {} of this stream",
+                        online.n_seen(),
+                        self.position.seen
+                    ),
+                    "further passes need a state that learned from this stream only",
+                )
+                .into());
+            }
+            online.begin_pass();
+            self.position.pass += 1;
+            self.position.lines = 0;
+            self.position.examples = 0;
         }
-        Ok(false)
     }
 
     fn pass(&mut self) -> Result<bool> {
         let done = self.position.lines;
-        let lines = match self.job.resume {
-            Some(Resume::Position) if self.position.passes == 0 => self.job.lines(done, done)?,
-            _ => self.job.lines(done, 0)?,
+        let before = match self.job.resume {
+            Some(Resume::Position) => done,
+            _ => 0,
         };
+        let lines = self.job.lines(done, before, self.position.first)?;
         self.taken = done;
         loop {
-            if self.session.watcher.stopped() {
+            if self.session.watcher.stopped() || self.deaf {
                 // a first block that is not complete is learned nothing of: a resumed run begins before it
                 if self.online.is_some() {
                     self.flush()?;
@@ -90,7 +106,7 @@ impl Run<'_, '_> {
             self.begin()?;
         }
         self.flush()?;
-        Ok(false)
+        Ok(self.deaf)
     }
 
     fn line(&mut self, line: Line) -> Result<()> {
@@ -99,6 +115,7 @@ impl Run<'_, '_> {
             Line::Failed(e) => {
                 return Err(e).with_context(|| self.job.options.name.clone());
             }
+            Line::Other(error) => return Err(error.into()),
             Line::TooLong(number) => {
                 let error = Error::input(
                     format!("{} line {number}", self.job.options.name),
@@ -110,7 +127,7 @@ impl Run<'_, '_> {
         };
         // the header was read in the first pass
         let begins = self.position.examples == 0 && self.block.is_empty();
-        if self.position.passes > 0 && begins && self.parser.is_header(&text) {
+        if self.position.pass > 1 && begins && self.parser.is_header(&text) {
             self.taken = number;
             return Ok(());
         }
@@ -120,6 +137,8 @@ impl Run<'_, '_> {
                 Ok(())
             }
             Ok(Some(StreamEvent::Example(example))) => {
+                let first = &mut self.position.first;
+                first.get_or_insert_with(|| Mark::new(number, &text));
                 self.block.push((number, example));
                 self.taken = number;
                 if self.online.is_none() && self.block.len() >= self.job.first_block {
@@ -206,19 +225,31 @@ impl Run<'_, '_> {
             let Some(online) = &mut self.online else {
                 break;
             };
-            let examples: Vec<&StreamExample> = self.block.iter().map(|(_, e)| e).collect();
+            // behind the examples that earlier passes saw come new ones, if the file has grown
+            let from = self.position.examples;
+            let repeated = self.position.seen.saturating_sub(from);
+            let count = match repeated {
+                0 => self.block.len(),
+                _ => self
+                    .block
+                    .len()
+                    .min(usize::try_from(repeated).unwrap_or(usize::MAX)),
+            };
+            let block = &self.block[..count];
+            let examples: Vec<&StreamExample> = block.iter().map(|(_, e)| e).collect();
             let views = self.parser.views(&examples)?;
             let labels: Vec<Option<&str>> = examples.iter().map(|e| e.label.as_deref()).collect();
-            let learned = match self.position.passes {
+            let learned = match repeated {
                 0 => online.learn(&views, &labels),
-                _ => online.learn_again(&views, &labels, self.position.examples),
+                _ => online.learn_again(&views, &labels, from),
             };
             match learned {
                 Ok(outcomes) => {
                     self.write(&outcomes)?;
                     self.position.examples += outcomes.len() as u64;
+                    self.position.seen = self.position.seen.max(self.position.examples);
                     self.since_checkpoint += outcomes.len() as u64;
-                    self.block.clear();
+                    self.block.drain(..count);
                 }
                 Err(error) => match error.row().filter(|&row| row < self.block.len()) {
                     Some(row) => {
@@ -242,8 +273,20 @@ impl Run<'_, '_> {
             }
         }
         self.position.lines = self.position.lines.max(self.taken);
-        self.out.flush()?;
-        Ok(())
+        let flushed = self.out.flush();
+        self.heard(flushed)
+    }
+
+    /// A closed pipe is no failure, but the end of the run: what was learned is kept. Other failures leave the state as it
+    /// was written last, so that a resumed run answers again.
+    fn heard(&mut self, written: io::Result<()>) -> Result<()> {
+        match written {
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
+                self.deaf = true;
+                Ok(())
+            }
+            written => Ok(written?),
+        }
     }
 
     fn teach(&mut self, number: u64, id: &str, label: &str) -> Result<()> {
@@ -253,10 +296,11 @@ impl Run<'_, '_> {
         match online.teach(id, label) {
             Ok(outcome) => {
                 let line = Written::new(online, &outcome, Some(id), number, self.job.scores, true);
-                self.out.write_all(&line.to_bytes()?)?;
+                let line = line.to_bytes()?;
                 self.taken = number;
                 self.since_checkpoint += 1;
-                Ok(())
+                let written = self.out.write_all(&line);
+                self.heard(written)
             }
             Err(error) => {
                 let place = format!("{} line {number}", self.job.options.name);
@@ -272,7 +316,10 @@ impl Run<'_, '_> {
         for (outcome, (number, example)) in outcomes.iter().zip(&self.block) {
             let id = example.id.as_deref();
             let line = Written::new(online, outcome, id, *number, self.job.scores, false);
-            self.out.write_all(&line.to_bytes()?)?;
+            let written = self.out.write_all(&line.to_bytes()?);
+            if written.is_err() {
+                return self.heard(written);
+            }
         }
         Ok(())
     }

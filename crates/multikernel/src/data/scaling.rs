@@ -58,6 +58,15 @@ pub struct ScaleOption {
     pub kind: ScaleKind,
 }
 
+impl fmt::Display for ScaleOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.view {
+            Some(view) => write!(f, "{view}={}", self.kind),
+            None => self.kind.fmt(f),
+        }
+    }
+}
+
 impl FromStr for ScaleOption {
     type Err = Error;
     fn from_str(text: &str) -> Result<Self> {

@@ -232,6 +232,19 @@ impl StreamParser {
             return Ok(None);
         }
         let format = *self.format.get_or_insert_with(|| StreamFormat::guess(line));
+        if let (Some(cut), false) = (self.options.views.first(), format == StreamFormat::Csv) {
+            let error = Error::input(
+                format!("view {}", some_of([&cut.name])),
+                "there are no columns with names to cut it from",
+                match format {
+                    StreamFormat::Jsonl => {
+                        "leave it out: lines of JSON name their views; views are cut out of the columns of CSV"
+                    }
+                    _ => "leave it out: views are cut out of the columns of CSV",
+                },
+            );
+            return Err(error.within(&self.place(number)));
+        }
         let read = match format {
             StreamFormat::Jsonl => self.json(line).map(Some),
             StreamFormat::Csv => self.csv(line),
@@ -240,9 +253,13 @@ impl StreamParser {
         read.map_err(|e| e.within(&self.place(number)))
     }
 
-    /// CSV whose header could not be read: no line can be understood.
+    /// CSV whose header could not be read, or views to be cut out of lines that are no CSV: no line can be understood.
     pub fn is_lost(&self) -> bool {
-        self.format == Some(StreamFormat::Csv) && self.plan.is_none()
+        match self.format {
+            Some(StreamFormat::Csv) => self.plan.is_none(),
+            Some(_) => !self.options.views.is_empty(),
+            None => false,
+        }
     }
 
     /// Whether a line is the header that was read before.
@@ -350,6 +367,17 @@ pub(super) mod tests {
             ("a b,c:d", StreamFormat::Csv),
         ] {
             assert_eq!(StreamFormat::guess(line.as_bytes()), format, "{line}");
+        }
+    }
+
+    #[test]
+    fn views_are_cut_out_of_csv_only() {
+        for line in [r#"{"a": [1, 2], "label": 1}"#, "1 1:2 2:3"] {
+            let mut parser = parser(None);
+            parser.options.views = vec!["left=a".parse().unwrap()];
+            let said = parser.line(line.as_bytes(), 1).unwrap_err().to_string();
+            assert!(said.starts_with("s line 1, view 'left': "), "{said}");
+            assert!(parser.is_lost());
         }
     }
 

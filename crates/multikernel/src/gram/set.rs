@@ -514,7 +514,7 @@ fn choose_widths(
             return Err(Error::input(
                 format!("kernel '{}'", kernel.name),
                 format!("the {name} distance between samples in view '{view}' is {typical}"),
-                "give the width as a number, or leave this kernel out",
+                "give samples that differ there, or the width as a number, or leave this kernel out",
             ));
         }
         *width = Width::Value(value);

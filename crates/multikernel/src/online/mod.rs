@@ -52,7 +52,7 @@ pub(crate) use rules::{om2_step, passive_aggressive_step};
 use crate::data::{ScaleOption, Scaling, Views};
 use crate::error::{Error, Result};
 use crate::gram::{Kernel, KernelSet, Options};
-use crate::kernel::KernelSpec;
+use crate::kernel::{KernelSpec, Kind, Width};
 use crate::norm::{BlockNorm, NormSpec};
 use crate::stochastic::{Adaptive, Theta};
 use bank::{Bank, Sample};
@@ -88,6 +88,29 @@ impl Default for Settings {
             budget: None,
             waiting: 10_000,
         }
+    }
+}
+
+/// Widths that are to be chosen by distances need two samples.
+fn check_first(kernels: &[KernelSpec], samples: usize) -> Result<()> {
+    let chosen = kernels.iter().find(|spec| {
+        let (Kind::Rbf(width) | Kind::Laplacian(width) | Kind::Chi2(width)) = spec.kind else {
+            return false;
+        };
+        matches!(width, Width::Mean(_) | Width::Median(_))
+    });
+    match chosen {
+        Some(spec) if samples < 2 => Err(Error::input(
+            match &spec.name {
+                Some(name) => format!("kernel '{name}'"),
+                None => format!("kernel '{spec}'"),
+            },
+            format!(
+                "its width is chosen by the distances between the first samples, and there is {samples} sample"
+            ),
+            "begin with at least two samples that differ, or give kernels with numbers as widths, such as rbf:width=1",
+        )),
+        _ => Ok(()),
     }
 }
 
@@ -166,6 +189,7 @@ impl Online {
             seed,
             ..Options::default()
         };
+        check_first(kernels, first.len())?;
         let set = KernelSet::new(kernels, &first, &options, &())?;
         let mut online = Self::with_kernels(settings, set.kernels().to_vec(), scaling, &first)?;
         online.notes.extend_from_slice(set.notes());
@@ -207,6 +231,15 @@ impl Online {
         })?;
         let count = bank.n_kernels();
         let (norm, block_norm) = settings.rule.norm(&settings.norm, count)?;
+        let mut notes = Vec::new();
+        // the usual ones, here and of training, are nothing that somebody asked for
+        let usual = [NormSpec::BlockAuto, NormSpec::default()];
+        if !settings.rule.uses_norm() && !usual.contains(&settings.norm) {
+            notes.push(format!(
+                "solver {} learns in no norm; the norm {} is not used",
+                settings.rule, settings.norm
+            ));
+        }
         let mut online = Online {
             support: Support::new(&bank, matches!(settings.rule, Rule::Omcl { .. })),
             theta: Theta::new(block_norm, count),
@@ -230,7 +263,7 @@ impl Online {
             since_refresh: 0,
             report: Report::default(),
             comparator: None,
-            notes: Vec::new(),
+            notes,
             warnings: Vec::new(),
             first: sample,
             carried: serde_json::Value::Null,

@@ -81,11 +81,12 @@ impl Rule {
     /// The same rule with another value of its parameter: `eta`, `lambda` or `C`.
     ///
     /// # Errors
-    /// If it has no parameter of this name.
+    /// If it has no parameter of this name, or the value is not positive and finite.
     pub fn with(mut self, parameter: &str, value: f64) -> Result<Rule> {
         match self.parameter() {
             Some((name, place)) if name == parameter => {
                 *place = value;
+                self.check()?;
                 Ok(self)
             }
             _ => Err(Error::input(
@@ -170,9 +171,9 @@ impl FromStr for Rule {
             Some(parameter) => {
                 let (key, value) = parameter.split_once('=').ok_or_else(wrong)?;
                 let value = value.parse().map_err(|_| wrong())?;
-                match rule.has("C") {
-                    true => Err(wrong()),
-                    false => rule.with(key, value).map_err(|_| wrong()),
+                match rule.has(key) && key != "C" {
+                    true => rule.with(key, value),
+                    false => Err(wrong()),
                 }
             }
         }
@@ -228,8 +229,11 @@ mod tests {
                 "{said}"
             );
         }
-        let negative = read("pa1").unwrap().with("C", -1.0).unwrap();
-        assert!(negative.check().is_err());
+        for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(read("pa1").unwrap().with("C", wrong).is_err());
+        }
+        let said = read("obscure:eta=-2").unwrap_err().to_string();
+        assert_eq!(said, "eta: it is -2; give a positive finite number");
     }
 
     #[test]

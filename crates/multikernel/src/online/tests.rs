@@ -628,6 +628,25 @@ fn what_is_wrong_is_said_and_nothing_is_learned() {
 }
 
 #[test]
+fn widths_by_distances_need_two_samples_at_first() {
+    let (views, labels) = some_digits(3, 1);
+    let one = part(&views, 0, 1);
+    let made = |kernel: &str, first: &Views| {
+        let made = Online::new(Settings::default(), &specs(kernel), first);
+        made.map_err(|e| e.to_string())
+    };
+    let said = made("rbf", &one).unwrap_err();
+    assert!(said.contains("there is 1 sample"), "{said}");
+    assert!(said.contains("at least two samples that differ"), "{said}");
+    let mut alone = made("rbf:width=3", &one).unwrap();
+    alone.learn(&one, &known(&labels[..1])).unwrap();
+    // two of the same
+    let same = views.select(&[0, 0]).unwrap();
+    let said = made("rbf", &same).unwrap_err();
+    assert!(said.contains("is 0; give samples that differ"), "{said}");
+}
+
+#[test]
 fn labels_may_come_late_and_waiting_is_bounded() {
     let (views, labels) = some_digits(60, 9);
     let settings = Settings {

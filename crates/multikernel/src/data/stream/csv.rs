@@ -111,17 +111,58 @@ pub(super) fn cells(line: &[u8]) -> Result<Vec<String>> {
     if !text.contains('"') {
         return Ok(text.split(',').map(str::to_owned).collect());
     }
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .from_reader(text.as_bytes());
-    let mut record = csv::StringRecord::new();
-    match reader.read_record(&mut record) {
-        Ok(true) => Ok(record.iter().map(str::to_owned).collect()),
-        _ => Err(wrong(
-            "the line is no row of CSV",
-            "give one row on each line",
-        )),
+    let mut cells = Vec::new();
+    let mut rest = Some(text);
+    while let Some(text) = rest {
+        let (cell, after) = match text.strip_prefix('"') {
+            Some(text) => quoted(text)?,
+            None => match text.split_once(',') {
+                Some((cell, after)) => (cell.to_owned(), Some(after)),
+                None => (text.to_owned(), None),
+            },
+        };
+        cells.push(cell);
+        rest = after;
+    }
+    Ok(cells)
+}
+
+/// A cell behind its opening quote, and what comes behind its comma. What is doubtful is wrong: half a row would be learned.
+fn quoted(mut text: &str) -> Result<(String, Option<&str>)> {
+    let mut cell = String::new();
+    loop {
+        let Some((part, after)) = text.split_once('"') else {
+            return Err(Error::input(
+                "",
+                format!(
+                    "the quote before {} is not closed",
+                    some_of([cell.as_str().to_owned() + text])
+                ),
+                "close it in the same line: a row of a stream is one line",
+            ));
+        };
+        cell.push_str(part);
+        if let Some(after) = after.strip_prefix('"') {
+            cell.push('"');
+            text = after;
+            continue;
+        }
+        match after.trim_start() {
+            "" => return Ok((cell, None)),
+            after => {
+                let after = after.strip_prefix(',').ok_or_else(|| {
+                    Error::input(
+                        "",
+                        format!(
+                            "there is text behind the closing quote of {}",
+                            some_of([&cell])
+                        ),
+                        "write a quote within a quoted cell twice, and a comma between cells",
+                    )
+                })?;
+                return Ok((cell, Some(after)));
+            }
+        }
     }
 }
 
@@ -130,6 +171,24 @@ mod tests {
     use super::super::tests::{example, parser};
     use super::super::{StreamOptions, StreamParser};
     use super::*;
+
+    #[test]
+    fn quotes_are_closed_in_their_line_or_wrong() {
+        let read = |text: &str| cells(text.as_bytes()).map_err(|e| e.to_string());
+        for (line, expected) in [
+            ("\"a\",b", vec!["a", "b"]),
+            ("\"a, \"\"b\"\"\",\"\"", vec!["a, \"b\"", ""]),
+            (",\"\"\"\",", vec!["", "\"", ""]),
+            ("\"a\" ,\"b\" ", vec!["a", "b"]),
+            ("5\" pipe,\"x\"", vec!["5\" pipe", "x"]),
+        ] {
+            assert_eq!(read(line).unwrap(), expected, "{line}");
+        }
+        let said = read("1,\"multi").unwrap_err();
+        assert!(said.contains("before 'multi' is not closed"), "{said}");
+        let said = read("\"x\"junk,2").unwrap_err();
+        assert!(said.contains("closing quote of 'x'"), "{said}");
+    }
 
     #[test]
     fn csv_lines_are_examples_labels_or_wrong() {
@@ -153,6 +212,10 @@ mod tests {
             "1,nan,2,a",
             "1,1e99,2,a",
             "9,,,",
+            "1,2,3,\"cat",
+            "1,2,3,\"cat, 4",
+            "1,2,3,\"cat\"s",
+            "\"1\"2,2,3,cat",
         ] {
             let said = parser.line(bad.as_bytes(), 5).unwrap_err().to_string();
             assert!(said.starts_with("s line 5"), "{said}");
