@@ -2,6 +2,7 @@
 
 use crate::args::{CommonArgs, DataArgs, KernelArgs};
 use crate::output::table;
+use crate::paths::Paths;
 use crate::session::{Cost, Session};
 use anyhow::Result;
 use clap::Args;
@@ -72,6 +73,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 fn compute(session: &Session, arguments: &Arguments) -> Result<()> {
     let form = Form::of(&arguments.out)?;
+    Paths::of(&arguments.common)
+        .reads_data(&arguments.data.files)
+        .reads_kernels(&arguments.kernels)
+        .writes_arrays("out", &arguments.out)
+        .check()?;
     // Made first: a folder that does not exist is better said before the work than after it.
     let mut writer = ArrayWriter::create(&arguments.out)?;
     let loaded = session.load(&arguments.data)?;

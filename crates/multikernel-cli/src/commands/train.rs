@@ -2,6 +2,7 @@
 
 use super::Ending;
 use crate::args::{CommonArgs, DataArgs, KernelArgs, parse_number};
+use crate::paths::Paths;
 use crate::session::{self, Session};
 use crate::training::{Job, Known, Trained};
 use anyhow::Result;
@@ -189,10 +190,11 @@ fn train(session: &Session, arguments: &Arguments) -> Result<Ending> {
         mkl.c = parse_number("C", c)?;
     }
     mkl.stochastic.seed = session.seed;
-    check_folder(&arguments.model)?;
-    if let Some(file) = &options.history {
-        check_folder(file)?;
-    }
+    let mut paths = options.paths(&arguments.common, &arguments.data, &arguments.model);
+    paths
+        .reads_kernels(&arguments.kernels)
+        .reads_norm(&mkl.norm)
+        .check()?;
     let scale = arguments.data.scale_options()?;
     let indefinite = arguments.data.indefinite()?;
     arguments.data.task()?;
@@ -267,6 +269,21 @@ pub(super) fn finish(
 }
 
 impl Options {
+    /// What 'train' and 'tune' read and write.
+    pub(super) fn paths(&self, common: &CommonArgs, data: &DataArgs, model: &Path) -> Paths {
+        let mut paths = Paths::of(common);
+        paths
+            .reads_data(&data.files)
+            .reads_all(&self.sample_weight)
+            .reads_all(&self.validation)
+            .reads_all(&self.validation_labels)
+            .writes("model", model);
+        if let Some(history) = &self.history {
+            paths.writes("history", history);
+        }
+        paths
+    }
+
     /// The samples of `--validation` in the form of the training data.
     pub(super) fn validation(
         &self,
@@ -377,24 +394,6 @@ impl Options {
 
 pub(super) fn optional(option: &str, text: Option<&str>) -> multikernel::Result<Option<f64>> {
     text.map(|text| parse_number(option, text)).transpose()
-}
-
-/// A folder that does not exist is better said before the work than after it.
-pub(super) fn check_folder(file: &Path) -> multikernel::Result<()> {
-    let folder = file.parent().filter(|p| !p.as_os_str().is_empty());
-    match folder {
-        Some(folder) if !folder.is_dir() => Err(Error::input(
-            file.display().to_string(),
-            format!("there is no folder {}", folder.display()),
-            "make it, or write elsewhere",
-        )),
-        _ if file.is_dir() => Err(Error::input(
-            file.display().to_string(),
-            "this is a folder",
-            "give the name of a file",
-        )),
-        _ => Ok(()),
-    }
 }
 
 /// The matrix E of a non-isotropic norm.

@@ -1,7 +1,7 @@
 //! `multikernel tune`: chooses kernels, norm and C by cross-validation, and trains with them.
 
 use super::Ending;
-use super::train::{Options, check_folder, finish, matrix, optional};
+use super::train::{Options, finish, matrix, optional};
 use crate::args::{CommonArgs, DataArgs, KernelArgs, parse_number};
 use crate::output::table;
 use crate::session::{self, Session};
@@ -136,15 +136,22 @@ fn tune(session: &Session, arguments: &Arguments) -> Result<Ending> {
     }
     let mut mkl = options.mkl()?;
     mkl.stochastic.seed = session.seed;
-    check_folder(&arguments.model)?;
-    for file in [&options.history, &search.checkpoint].into_iter().flatten() {
-        check_folder(file)?;
-    }
     let scale = arguments.data.scale_options()?;
     let indefinite = arguments.data.indefinite()?;
     arguments.data.task()?;
     let metric: Option<Metric> = search.metric.as_deref().map(str::parse).transpose()?;
     let mut grid = search.grid()?;
+    let mut paths = options.paths(&arguments.common, &arguments.data, &arguments.model);
+    paths
+        .reads_all(&arguments.banks.kernels)
+        .reads_all(&search.fold_groups);
+    for (norm, _) in &grid.norms {
+        paths.reads_norm(norm);
+    }
+    if let Some(file) = &search.checkpoint {
+        paths.writes("checkpoint", file);
+    }
+    paths.check()?;
     for (norm, values) in &mut grid.norms {
         if let NormSpec::NonIsotropic(file) = norm {
             *values = matrix(session, file)?;

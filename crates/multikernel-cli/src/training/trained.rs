@@ -4,7 +4,7 @@ use crate::machine;
 use crate::output::{number, table, write_whole};
 use crate::session::Session;
 use crate::weights::{self, Bar};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use multikernel::Model;
 use multikernel::certificate::relative_gap;
 use multikernel::dual::Status;
@@ -96,8 +96,7 @@ impl Trained {
                 ));
             }
         }
-        write_whole(file, |out| out.write_all(text.as_bytes()))
-            .with_context(|| file.display().to_string())
+        write_whole(file, text.as_bytes())
     }
 
     pub(crate) fn text(&self) -> String {
