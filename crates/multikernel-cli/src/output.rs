@@ -118,6 +118,31 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     out
 }
 
+/// As [`table`], but columns from `first` on stand to the left, too.
+pub(crate) fn table_left_from(first: usize, header: &[&str], mut rows: Vec<Vec<String>>) -> String {
+    let mut header: Vec<String> = header.iter().map(|h| (*h).to_owned()).collect();
+    for c in first..header.len() {
+        let cells = rows.iter().filter_map(|row| row.get(c));
+        let width = cells.chain([&header[c]]).map(|cell| cell.chars().count());
+        let width = width.max().unwrap_or(0);
+        let padded = |cell: &mut String| *cell = format!("{cell:<width$}");
+        padded(&mut header[c]);
+        rows.iter_mut()
+            .filter_map(|row| row.get_mut(c))
+            .for_each(padded);
+    }
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    table(&header, &rows)
+}
+
+/// A number that the user gave, with all its digits but without hundreds of zeros.
+pub(crate) fn setting(value: f64) -> String {
+    match (1e-5..1e10).contains(&value.abs()) || value == 0.0 {
+        true => value.to_string(),
+        false => format!("{value:e}"),
+    }
+}
+
 /// A number in at most about eight characters.
 pub(crate) fn number(value: f64) -> String {
     let size = value.abs();
@@ -148,6 +173,21 @@ mod tests {
             table(&["name", "n"], &rows),
             "  name   n\n  χ²     1\n  rbf   10\n"
         );
+    }
+
+    #[test]
+    fn columns_may_stand_to_the_left() {
+        let rows = vec![vec!["a".into(), "long".into()], vec!["b".into()]];
+        assert_eq!(
+            table_left_from(1, &["n", "x"], rows),
+            "  n  x\n  a  long\n  b\n"
+        );
+    }
+
+    #[test]
+    fn settings_keep_their_digits() {
+        let shown = [1.0, 0.125, 1e300, 1.5e-300, 12345.678].map(setting);
+        assert_eq!(shown, ["1", "0.125", "1e300", "1.5e-300", "12345.678"]);
     }
 
     #[test]

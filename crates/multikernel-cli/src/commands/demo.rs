@@ -63,6 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             baselines: true,
             probabilities: false,
             stability: None,
+            kept: None,
             notes: Vec::new(),
         };
         let mut trained = job.run(&session)?;

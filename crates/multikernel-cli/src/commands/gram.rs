@@ -1,7 +1,7 @@
 //! `multikernel gram`: computes kernels once and saves them, one n×n array each.
 
 use crate::args::{CommonArgs, DataArgs, KernelArgs};
-use crate::output::table;
+use crate::output::table_left_from;
 use crate::paths::Paths;
 use crate::session::{Cost, Session};
 use anyhow::Result;
@@ -269,7 +269,7 @@ impl Outcome {
             self.n_samples,
             self.out.display(),
             self.cost.seconds.total,
-            table(&["array", "kernel"], &rows)
+            table_left_from(1, &["array", "kernel"], rows)
         )
     }
 }

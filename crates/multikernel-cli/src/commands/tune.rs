@@ -3,7 +3,7 @@
 use super::Ending;
 use super::train::{Options, finish, matrix, optional};
 use crate::args::{CommonArgs, DataArgs, KernelArgs, parse_number};
-use crate::output::table;
+use crate::output::{setting, table};
 use crate::session::{self, Session};
 use crate::training::Job;
 use anyhow::Result;
@@ -262,6 +262,7 @@ fn tune(session: &Session, arguments: &Arguments) -> Result<Ending> {
         baselines: !options.no_baselines && !stopped,
         probabilities: options.probabilities,
         stability: options.stability.filter(|_| !stopped),
+        kept: None,
         notes,
     };
     let searched = session.elapsed() - before;
@@ -403,7 +404,11 @@ fn text(tuning: &Tuning) -> String {
         folds => format!("\n{} over {folds} folds:\n", tuning.metric),
     };
     for (bank, name) in tuning.banks.iter().enumerate() {
-        let costs: Vec<String> = tuning.costs.iter().map(|c| format!("C {c}")).collect();
+        let costs: Vec<String> = tuning
+            .costs
+            .iter()
+            .map(|c| format!("C {}", setting(*c)))
+            .collect();
         let mut header = vec![if name.is_empty() {
             "norm"
         } else {
@@ -436,7 +441,11 @@ fn text(tuning: &Tuning) -> String {
     };
     out.push_str(&format!(
         "\nchosen (*, {}): norm {}, C {}{bank}: {} {:.4}",
-        tuning.rule, tuning.norms[point.norm], tuning.costs[point.cost], tuning.metric, point.mean
+        tuning.rule,
+        tuning.norms[point.norm],
+        setting(tuning.costs[point.cost]),
+        tuning.metric,
+        point.mean
     ));
     out.push_str(&match tuning.folds {
         1 => "\n".to_owned(),
