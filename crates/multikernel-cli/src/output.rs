@@ -121,12 +121,12 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
 /// As [`table`], but columns from `first` on stand to the left, too.
 pub(crate) fn table_left_from(first: usize, header: &[&str], mut rows: Vec<Vec<String>>) -> String {
     let mut header: Vec<String> = header.iter().map(|h| (*h).to_owned()).collect();
-    for c in first..header.len() {
+    for (c, title) in header.iter_mut().enumerate().skip(first) {
         let cells = rows.iter().filter_map(|row| row.get(c));
-        let width = cells.chain([&header[c]]).map(|cell| cell.chars().count());
+        let width = cells.chain([&*title]).map(|cell| cell.chars().count());
         let width = width.max().unwrap_or(0);
         let padded = |cell: &mut String| *cell = format!("{cell:<width$}");
-        padded(&mut header[c]);
+        padded(title);
         rows.iter_mut()
             .filter_map(|row| row.get_mut(c))
             .for_each(padded);
