@@ -155,6 +155,14 @@ impl FileArgs {
         purpose: Purpose,
         memory: u64,
     ) -> multikernel::Result<LoadOptions> {
+        let named = self.features.iter().chain(&self.gram).chain(&self.labels);
+        if named.into_iter().any(|file| file == "-") {
+            return Err(multikernel::Error::input(
+                "-",
+                "data is not read from stdin",
+                "save it to a file and name that (only 'online' reads a stream)",
+            ));
+        }
         let views: Result<Vec<ViewCut>, _> = self.views.iter().map(|v| v.parse()).collect();
         Ok(LoadOptions {
             features: self.features.clone(),

@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod machine;
 mod output;
+mod paths;
 mod progress;
 mod samples;
 mod session;

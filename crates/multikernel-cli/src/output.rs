@@ -1,6 +1,8 @@
 //! Where results go: text to stdout (to stderr if stdout holds the JSON), warnings to stderr, JSON to its file.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
+use multikernel::Error;
+use multikernel::data::WholeFile;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,6 +18,19 @@ pub(crate) struct Output {
 }
 
 impl Output {
+    /// Stdout is for the result of `--out -`.
+    pub(crate) fn take_stdout(&mut self) -> multikernel::Result<()> {
+        if self.stdout_is_taken {
+            return Err(Error::input(
+                "out and json",
+                "both are -, but there is one stdout",
+                "write one of them to a file",
+            ));
+        }
+        self.stdout_is_taken = true;
+        Ok(())
+    }
+
     /// Text for the reader.
     pub(crate) fn text(&self, text: &str) -> Result<()> {
         if self.quiet {
@@ -24,9 +39,7 @@ impl Output {
         if self.stdout_is_taken {
             io::stderr().write_all(text.as_bytes())?;
         } else {
-            let mut out = io::stdout().lock();
-            out.write_all(text.as_bytes())?;
-            out.flush()?;
+            print(text.as_bytes())?;
         }
         Ok(())
     }
@@ -54,32 +67,26 @@ impl Output {
         let mut text = serde_json::to_string_pretty(result)?;
         text.push('\n');
         if path == Path::new("-") {
-            let mut out = io::stdout().lock();
-            out.write_all(text.as_bytes())?;
-            out.flush()?;
-            return Ok(());
+            return print(text.as_bytes());
         }
-        write_whole(path, |out| out.write_all(text.as_bytes()))
-            .with_context(|| path.display().to_string())
+        write_whole(path, text.as_bytes())
     }
 }
 
-/// Writes under a temporary name in the same folder, then renames: the file is there whole or not at all.
-pub(crate) fn write_whole(
-    path: &Path,
-    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> io::Result<()> {
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    // Temporary files are for their owner only; a result is for whom the user's mask allows.
-    #[cfg(unix)]
-    let builder = builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = io::BufWriter::new(builder.tempfile_in(folder)?);
-    write(&mut file)?;
-    let file = file.into_inner().map_err(io::IntoInnerError::into_error)?;
-    file.persist(path)?;
+/// Writes to stdout, now.
+pub(crate) fn print(bytes: &[u8]) -> Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()?;
     Ok(())
+}
+
+/// Writes a file that is there whole or not at all.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut file = WholeFile::create(path)?;
+    let written = file.write_all(bytes);
+    written.map_err(|e| Error::io(path, e))?;
+    Ok(file.finish()?)
 }
 
 /// Rows of cells as lines of aligned columns: the first column to the left, the others to the right.
@@ -109,6 +116,31 @@ pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
         out.push_str(&line(&mut row.iter().map(String::as_str)));
     }
     out
+}
+
+/// As [`table`], but columns from `first` on stand to the left, too.
+pub(crate) fn table_left_from(first: usize, header: &[&str], mut rows: Vec<Vec<String>>) -> String {
+    let mut header: Vec<String> = header.iter().map(|h| (*h).to_owned()).collect();
+    for (c, title) in header.iter_mut().enumerate().skip(first) {
+        let cells = rows.iter().filter_map(|row| row.get(c));
+        let width = cells.chain([&*title]).map(|cell| cell.chars().count());
+        let width = width.max().unwrap_or(0);
+        let padded = |cell: &mut String| *cell = format!("{cell:<width$}");
+        padded(title);
+        rows.iter_mut()
+            .filter_map(|row| row.get_mut(c))
+            .for_each(padded);
+    }
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    table(&header, &rows)
+}
+
+/// A number that the user gave, with all its digits but without hundreds of zeros.
+pub(crate) fn setting(value: f64) -> String {
+    match (1e-5..1e10).contains(&value.abs()) || value == 0.0 {
+        true => value.to_string(),
+        false => format!("{value:e}"),
+    }
 }
 
 /// A number in at most about eight characters.
@@ -141,6 +173,21 @@ mod tests {
             table(&["name", "n"], &rows),
             "  name   n\n  χ²     1\n  rbf   10\n"
         );
+    }
+
+    #[test]
+    fn columns_may_stand_to_the_left() {
+        let rows = vec![vec!["a".into(), "long".into()], vec!["b".into()]];
+        assert_eq!(
+            table_left_from(1, &["n", "x"], rows),
+            "  n  x\n  a  long\n  b\n"
+        );
+    }
+
+    #[test]
+    fn settings_keep_their_digits() {
+        let shown = [1.0, 0.125, 1e300, 1.5e-300, 12345.678].map(setting);
+        assert_eq!(shown, ["1", "0.125", "1e300", "1.5e-300", "12345.678"]);
     }
 
     #[test]

@@ -164,11 +164,17 @@ pub(crate) fn task(
     labels: Option<&Labels>,
     notes: &mut Vec<String>,
 ) -> Result<Task> {
-    if let Some(task) = data.task()? {
-        return Ok(task);
+    let task = match data.task()? {
+        Some(task) => task,
+        None => {
+            let (task, reason) = infer_task(labels);
+            notes.push(reason);
+            task
+        }
+    };
+    if task == Task::Classify {
+        notes.extend(labels.and_then(Labels::merged));
     }
-    let (task, reason) = infer_task(labels);
-    notes.push(reason);
     Ok(task)
 }
 

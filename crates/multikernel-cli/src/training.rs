@@ -1,10 +1,12 @@
 //! What `train`, `tune` and `demo` share: from data to a trained model with everything that is said about it.
 
 mod known;
+mod slices;
 mod trained;
 
 pub(crate) use known::Known;
 use known::metrics;
+pub(crate) use slices::Kept;
 use trained::Compared;
 pub(crate) use trained::Trained;
 
@@ -49,6 +51,8 @@ pub(crate) struct Job<'a> {
     pub(crate) probabilities: bool,
     /// Rounds of looking at how sure the weights are; none: not at all.
     pub(crate) stability: Option<usize>,
+    /// Where the training is kept while it runs; none: nowhere.
+    pub(crate) kept: Option<Kept>,
     /// What was chosen on the way here, in sentences.
     pub(crate) notes: Vec<String>,
 }
@@ -104,6 +108,11 @@ impl Job<'_> {
 
         session.watcher.aim(self.mkl.tolerance);
         let mut fitted = match &held_out {
+            _ if self.kept.is_some() => {
+                let names = set.kernels().iter().map(|kernel| kernel.name.clone());
+                let names: Vec<String> = names.collect();
+                self.fit_kept(&set, &known.targets, &names, session)?
+            }
             Some(held_out) if self.mkl.solver.is_stochastic() => {
                 let views = self.mkl.scaling.apply(held_out.views.clone())?;
                 let watched = Watched {

@@ -1,6 +1,6 @@
 //! Kernel weights as bars.
 
-use crate::output::{number, table};
+use crate::output::{number, table_left_from};
 
 /// Kernels and groups that are shown; JSON and the model have all.
 const LISTED: usize = 20;
@@ -44,7 +44,9 @@ pub(crate) fn text(bars: &[Bar], problems: usize) -> String {
         })
         .collect();
     let header = ["kernel", "weight", "", "group"];
-    out.push_str(&bar_table(&header[..3 + usize::from(with_groups)], rows));
+    let header = &header[..3 + usize::from(with_groups)];
+    // Bars, and what follows them, begin where their columns begin.
+    out.push_str(&table_left_from(2, header, rows));
     if used > shown {
         let rest: f64 = order[shown..used].iter().map(|bar| bar.weight).sum();
         out.push_str(&format!(
@@ -75,7 +77,7 @@ pub(crate) fn text(bars: &[Bar], problems: usize) -> String {
             })
             .collect();
         out.push_str("\nshare of all weights by group\n");
-        out.push_str(&bar_table(&["group", "share", ""], rows));
+        out.push_str(&table_left_from(2, &["group", "share", ""], rows));
     }
     out
 }
@@ -103,20 +105,6 @@ fn drawn(value: f64, largest: f64) -> String {
     let eighths = ((value / largest) * (8 * LONGEST) as f64).round() as usize;
     let eighths = eighths.clamp(1, 8 * LONGEST);
     format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
-}
-
-/// As [`table`], but bars and what follows them begin where their columns begin.
-fn bar_table(header: &[&str], mut rows: Vec<Vec<String>>) -> String {
-    let mut header: Vec<String> = header.iter().map(|h| (*h).to_owned()).collect();
-    for c in 2..header.len() {
-        let cells = rows.iter().map(|row| &row[c]).chain([&header[c]]);
-        let width = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
-        let padded = |cell: &mut String| *cell = format!("{cell:<width$}");
-        padded(&mut header[c]);
-        rows.iter_mut().for_each(|row| padded(&mut row[c]));
-    }
-    let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    table(&header, &rows)
 }
 
 #[cfg(test)]

@@ -264,6 +264,76 @@ fn parquet_columns_of_every_kind() {
 }
 
 #[cfg(feature = "parquet")]
+#[test]
+fn parquet_dates_and_times_are_no_features() {
+    use parquet::data_type::{FloatType, Int32Type, Int64Type};
+    use parquet::file::writer::SerializedFileWriter;
+    let schema = "message t { required float x; required int32 day (DATE);
+                  required int64 at (TIMESTAMP(MICROS,true)); required int64 y; }";
+    let schema = parquet::schema::parser::parse_message_type(schema).unwrap();
+    let mut bytes = Vec::new();
+    let mut writer =
+        SerializedFileWriter::new(&mut bytes, schema.into(), Default::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    macro_rules! column {
+        ($type:ty, $values:expr) => {
+            let mut column = group.next_column().unwrap().unwrap();
+            let typed = column.typed::<$type>();
+            typed.write_batch(&$values, None, None).unwrap();
+            column.close().unwrap();
+        };
+    }
+    let large = 10_000_000_000_000_000;
+    column!(FloatType, [0.5, 1.5]);
+    column!(Int32Type, [18262, 18263]);
+    column!(Int64Type, [1_577_836_800_000_000i64, 1_577_923_200_000_000]);
+    column!(Int64Type, [large, large + 1]);
+    group.close().unwrap();
+    writer.close().unwrap();
+
+    let mut options = features(&["t.parquet"]);
+    options.label_column = Some("y".into());
+    let error = said(&options, &[("t.parquet", &bytes)]);
+    assert!(
+        error.starts_with("t.parquet: columns 'day', 'at' hold dates or times"),
+        "{error}"
+    );
+    options.views = vec!["v=x".parse().unwrap()];
+    // As ids they tell rows apart.
+    options.id_column = Some("at".into());
+    let data = get(&options, &[("t.parquet", &bytes)]);
+    assert_eq!(dense(&data, "v"), [0.5, 1.5]);
+    assert_eq!(spellings(&data), ["10000000000000000", "10000000000000001"]);
+    options.label_column = Some("day".into());
+    let error = said(&options, &[("t.parquet", &bytes)]);
+    assert!(error.contains("'day' hold dates or times"), "{error}");
+}
+
+#[test]
+fn large_whole_labels_of_an_array_stay_what_they_are() {
+    for (kind, values) in [
+        ("<i8", [-10_000_000_000_000_001i64, 10_000_000_000_000_000]),
+        ("<u8", [-1, -2]),
+    ] {
+        let header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': (2,), }}\n");
+        let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+        bytes.extend((header.len() as u16).to_le_bytes());
+        bytes.extend(header.as_bytes());
+        values.iter().for_each(|v| bytes.extend(v.to_le_bytes()));
+        let x = npy("(2, 1)", false, &[0.5, 1.0]);
+        let mut options = features(&["x.npy"]);
+        options.labels = Some("y.npy".into());
+        let data = get(&options, &[("x.npy", &x), ("y.npy", &bytes)]);
+        let wanted = match kind {
+            "<i8" => ["-10000000000000001", "10000000000000000"],
+            _ => ["18446744073709551615", "18446744073709551614"],
+        };
+        assert_eq!(spellings(&data), wanted);
+        assert_eq!(data.labels.unwrap().distinct(), 2);
+    }
+}
+
+#[cfg(feature = "parquet")]
 fn parquet_file() -> Vec<u8> {
     use parquet::data_type::{
         BoolType, ByteArrayType, DoubleType, FloatType, Int32Type, Int64Type,

@@ -1,8 +1,8 @@
 //! `multikernel demo`: the main job on data inside the program.
 
 use super::report;
-use super::train::check_folder;
 use crate::args::{CommonArgs, KernelArgs};
+use crate::paths::Paths;
 use crate::training::Job;
 use anyhow::Result;
 use clap::Args;
@@ -36,7 +36,9 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let session = arguments.common.start()?;
-    check_folder(&arguments.out)?;
+    Paths::of(&arguments.common)
+        .writes("out", &arguments.out)
+        .check()?;
     session.run(|| {
         let output = &session.output;
         output.text(
@@ -61,6 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             baselines: true,
             probabilities: false,
             stability: None,
+            kept: None,
             notes: Vec::new(),
         };
         let mut trained = job.run(&session)?;

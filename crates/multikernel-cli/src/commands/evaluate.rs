@@ -2,6 +2,7 @@
 
 use crate::args::{CommonArgs, FileArgs};
 use crate::output::{number, table};
+use crate::paths::Paths;
 use crate::samples::{self, Judged};
 use crate::session::{Cost, Session};
 use anyhow::Result;
@@ -95,6 +96,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 }
 
 fn judge(session: &Session, arguments: &Arguments) -> Result<()> {
+    Paths::of(&arguments.common)
+        .reads(&arguments.model)
+        .reads_data(&arguments.files)
+        .check()?;
     let model = Model::load(&arguments.model)?;
     let Judged {
         evaluation,

@@ -1,7 +1,8 @@
 //! `multikernel gram`: computes kernels once and saves them, one n×n array each.
 
 use crate::args::{CommonArgs, DataArgs, KernelArgs};
-use crate::output::table;
+use crate::output::table_left_from;
+use crate::paths::Paths;
 use crate::session::{Cost, Session};
 use anyhow::Result;
 use clap::Args;
@@ -72,6 +73,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 fn compute(session: &Session, arguments: &Arguments) -> Result<()> {
     let form = Form::of(&arguments.out)?;
+    Paths::of(&arguments.common)
+        .reads_data(&arguments.data.files)
+        .reads_kernels(&arguments.kernels)
+        .writes_arrays("out", &arguments.out)
+        .check()?;
     // Made first: a folder that does not exist is better said before the work than after it.
     let mut writer = ArrayWriter::create(&arguments.out)?;
     let loaded = session.load(&arguments.data)?;
@@ -267,7 +273,7 @@ impl Outcome {
             self.n_samples,
             self.out.display(),
             self.cost.seconds.total,
-            table(&["array", "kernel"], &rows)
+            table_left_from(1, &["array", "kernel"], rows)
         )
     }
 }

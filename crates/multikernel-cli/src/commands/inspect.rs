@@ -2,6 +2,7 @@
 
 use crate::args::{CommonArgs, DataArgs, KernelArgs};
 use crate::output::{number, table};
+use crate::paths::Paths;
 use crate::session::{Cost, Loaded, Session};
 use anyhow::Result;
 use clap::Args;
@@ -63,6 +64,11 @@ struct Outcome {
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let session = arguments.common.start()?;
+    Paths::of(&arguments.common)
+        .reads_all(&arguments.files)
+        .reads_data(&arguments.data.files)
+        .reads_kernels(&arguments.kernels)
+        .check()?;
     session.run(|| {
         if let [file] = &arguments.files[..]
             && file.to_ascii_lowercase().ends_with(".mk")

@@ -1,6 +1,6 @@
 //! `multikernel inspect model.mk`: what a model is made of, how it was trained and what it needs.
 
-use crate::output::{number, table};
+use crate::output::{number, setting, table};
 use crate::session::{Cost, Session};
 use crate::weights::{self, Bar};
 use anyhow::Result;
@@ -118,7 +118,7 @@ impl Outcome {
             "\nnorm {}, loss {}, C {}, {}\n",
             self.norm,
             self.loss,
-            self.c,
+            setting(self.c),
             match &self.biases[..] {
                 [one] => format!("bias {}", number(*one)),
                 biases if self.problems() > 1 => format!("{} problems", biases.len()),

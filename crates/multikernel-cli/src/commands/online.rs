@@ -1,13 +1,13 @@
 //! `multikernel online`: learns from a stream, one example at a time.
 
-use super::train::check_folder;
 use crate::args::{CommonArgs, KernelArgs, parse_number};
 use crate::machine;
 use crate::output::write_whole;
+use crate::paths::Paths;
 use crate::session::Session;
 use crate::stream::{Done, Job, Resume, Source, checkpoint_option, needs_block, summary};
 use crate::weights::{self, Bar};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use multikernel::Error;
 use multikernel::data::{ScaleOption, StreamOptions, Task, ViewCut};
@@ -214,7 +214,6 @@ fn online(session: &Session, arguments: &Arguments, lines_to_stdout: bool) -> Re
         let mut out = BufWriter::new(io::stdout());
         job.run(start, session, &mut out)?
     } else {
-        check_folder(&options.out)?;
         let file = &options.out;
         let out = std::fs::OpenOptions::new()
             .create(true)
@@ -252,8 +251,7 @@ fn online(session: &Session, arguments: &Arguments, lines_to_stdout: bool) -> Re
         Some(path) if path != Path::new("-") => {
             let mut text = serde_json::to_string_pretty(&result)?;
             text.push('\n');
-            write_whole(path, |out| out.write_all(text.as_bytes()))
-                .with_context(|| path.display().to_string())
+            write_whole(path, text.as_bytes())
         }
         _ => output.json(&result),
     }
@@ -302,9 +300,18 @@ impl Arguments {
         let chosen = specs.is_empty() || needs_block(&specs, &scale);
         let checkpoint = options.checkpoint.as_deref().map(checkpoint_option);
         let checkpoint = checkpoint.transpose()?;
-        if let Some((file, _)) = &checkpoint {
-            check_folder(file)?;
+        let mut paths = Paths::of(&self.common);
+        if let Source::File(file) = &source {
+            paths.reads(file);
         }
+        paths
+            .reads_kernels(&self.kernels)
+            .reads_all(&options.comparator)
+            .writes_or_prints("out", &options.out);
+        if let Some((file, _)) = &checkpoint {
+            paths.writes("checkpoint", file);
+        }
+        paths.check()?;
         Ok(Job {
             options: StreamOptions {
                 name: match &source {

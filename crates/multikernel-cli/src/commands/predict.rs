@@ -1,13 +1,13 @@
 //! `multikernel predict`: what a model says about new samples, as CSV.
 
-use super::train::check_folder;
 use crate::args::{CommonArgs, FileArgs};
-use crate::output::{number, write_whole};
+use crate::output::number;
+use crate::paths::Paths;
 use crate::samples::{Samples, block_scores};
 use crate::session::{Cost, Session};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
-use multikernel::data::{Labels, Task, Views};
+use multikernel::data::{Labels, Task, Views, WholeFile};
 use multikernel::evaluate::Known;
 use multikernel::metrics::measure;
 use multikernel::model::{Predictions, Scores};
@@ -70,20 +70,17 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut session = arguments.common.start()?;
     let stdout = arguments.out == Path::new("-");
     if stdout {
-        if session.output.stdout_is_taken {
-            return Err(Error::input(
-                "out and json",
-                "both are -, but there is one stdout",
-                "write one of them to a file",
-            )
-            .into());
-        }
-        session.output.stdout_is_taken = true;
+        session.output.take_stdout()?;
     }
     session.run(|| predict(&session, arguments))
 }
 
 fn predict(session: &Session, arguments: &Arguments) -> Result<()> {
+    Paths::of(&arguments.common)
+        .reads(&arguments.model)
+        .reads_data(&arguments.files)
+        .writes_or_prints("out", &arguments.out)
+        .check()?;
     let model = Model::load(&arguments.model)?;
     if arguments.probabilities && model.calibration().is_none() {
         return Err(Error::input(
@@ -97,9 +94,6 @@ fn predict(session: &Session, arguments: &Arguments) -> Result<()> {
         .into());
     }
     let stdout = arguments.out == Path::new("-");
-    if !stdout {
-        check_folder(&arguments.out)?;
-    }
     let Samples {
         views,
         labels,
@@ -125,17 +119,19 @@ fn predict(session: &Session, arguments: &Arguments) -> Result<()> {
             .write(first, &mut stdout, &mut failed)
             .and_then(|()| stdout.flush())
     } else {
-        write_whole(out, |file| writer.write(first, file, &mut failed))
+        let mut file = WholeFile::create(out)?;
+        let written = writer.write(first, &mut file, &mut failed);
+        if failed.is_none() {
+            written.map_err(|e| Error::io(out, e))?;
+            file.finish()?;
+        }
+        Ok(())
     };
     if let Some(error) = failed {
         return Err(error.into());
     }
-    if stdout {
-        // No context: a closed pipe must be seen as such.
-        written?;
-    } else {
-        written.with_context(|| out.display().to_string())?;
-    }
+    // No context: a closed pipe must be seen as such.
+    written?;
     session.watcher.clear();
     let metrics = match (labels, writer.kept) {
         (Some(labels), Some(values)) => measured(&model, &labels, values, &mut notes),

@@ -1,11 +1,11 @@
 //! `multikernel report`: a model as a page for the browser.
 
-use super::train::check_folder;
 use crate::args::{CommonArgs, FileArgs};
-use crate::output::write_whole;
+use crate::output::{print, write_whole};
+use crate::paths::Paths;
 use crate::samples;
 use crate::session::{Cost, Session};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::Args;
 use multikernel::data::Task;
 use multikernel::record::{Evaluation, Record};
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     #[arg(value_name = "MODEL")]
     model: PathBuf,
 
-    /// Where the page goes
+    /// Where the page goes: a file, or - for stdout (text then goes to stderr)
     #[arg(long, value_name = "FILE.html")]
     out: PathBuf,
 
@@ -58,12 +58,20 @@ struct Outcome {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let session = arguments.common.start()?;
+    let mut session = arguments.common.start()?;
+    if arguments.out == Path::new("-") {
+        session.output.take_stdout()?;
+    }
     session.run(|| draw(&session, arguments))
 }
 
 fn draw(session: &Session, arguments: &Arguments) -> Result<()> {
-    check_folder(&arguments.out)?;
+    Paths::of(&arguments.common)
+        .reads(&arguments.model)
+        .reads_all(&arguments.data)
+        .reads_data(&arguments.files)
+        .writes_or_prints("out", &arguments.out)
+        .check()?;
     let mut model = Model::load(&arguments.model)?;
     let files = arguments.files(&model);
     let mut outcome = Outcome {
@@ -117,18 +125,22 @@ fn draw(session: &Session, arguments: &Arguments) -> Result<()> {
     write(&model, &arguments.out)?;
     outcome.cost = session.cost(outcome.cost.seconds.load, 0.0);
     session.output.notes(&outcome.notes)?;
-    session.output.text(&format!(
-        "report written to {}; open it in a browser\n",
-        arguments.out.display()
-    ))?;
+    if arguments.out != Path::new("-") {
+        session.output.text(&format!(
+            "report written to {}; open it in a browser\n",
+            arguments.out.display()
+        ))?;
+    }
     session.output.json(&outcome)
 }
 
-/// Writes the page of a model.
+/// Writes the page of a model; - is stdout.
 pub(super) fn write(model: &Model, out: &Path) -> Result<()> {
     let page = report::html(model);
-    write_whole(out, |file| file.write_all(page.as_bytes()))
-        .with_context(|| out.display().to_string())
+    if out == Path::new("-") {
+        return print(page.as_bytes());
+    }
+    write_whole(out, page.as_bytes())
 }
 
 impl Arguments {

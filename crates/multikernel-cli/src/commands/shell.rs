@@ -1,12 +1,12 @@
 //! `multikernel completions` and `multikernel man`: for the shell around the program, from the same definition as its options.
 
 use crate::args::Cli;
-use crate::output::write_whole;
+use crate::output::{print, write_whole};
 use anyhow::{Context, Result};
 use clap::{Args, CommandFactory};
 use clap_complete::Shell;
 use multikernel::Error;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Print completions for a shell
@@ -97,12 +97,5 @@ fn page(command: &clap::Command) -> io::Result<Vec<u8>> {
 fn write_page(folder: &Path, name: &str, command: &clap::Command) -> Result<()> {
     let text = page(command)?;
     let file = folder.join(name);
-    write_whole(&file, |out| out.write_all(&text)).with_context(|| file.display().to_string())
-}
-
-fn print(text: &[u8]) -> Result<()> {
-    let mut out = io::stdout().lock();
-    out.write_all(text)?;
-    out.flush()?;
-    Ok(())
+    write_whole(&file, &text)
 }

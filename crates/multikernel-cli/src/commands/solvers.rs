@@ -1,6 +1,7 @@
 //! `multikernel solvers`: what there is to solve with.
 
 use crate::output::Output;
+use crate::paths::Paths;
 use anyhow::Result;
 use clap::Args;
 use multikernel::mkl::SOLVERS;
@@ -23,6 +24,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         stdout_is_taken: arguments.json.as_deref() == Some(Path::new("-")),
         json: arguments.json.clone(),
     };
+    if let Some(json) = &output.json {
+        Paths::default().writes_or_prints("json", json).check()?;
+    }
     for info in SOLVERS {
         output.text(&format!(
             "{}\n  problem    {}\n  paper      {}\n  certifies  {}\n",

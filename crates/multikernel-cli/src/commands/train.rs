@@ -2,13 +2,16 @@
 
 use super::Ending;
 use crate::args::{CommonArgs, DataArgs, KernelArgs, parse_number};
+use crate::paths::Paths;
 use crate::session::{self, Session};
-use crate::training::{Job, Known, Trained};
+use crate::training::{Job, Kept, Known, Trained};
 use anyhow::Result;
 use clap::Args;
 use multikernel::data::{LoadOptions, Purpose, Targets, Task, ViewData, Views, load, load_numbers};
 use multikernel::dual::Status;
+use multikernel::mkl::Solver;
 use multikernel::norm::NormSpec;
+use multikernel::stochastic::{Average, Sampling};
 use multikernel::{Error, Mkl};
 use std::path::{Path, PathBuf};
 
@@ -23,7 +26,8 @@ use std::path::{Path, PathBuf};
   multikernel train --features views.npz --labels y.npy --kernel 'rbf:width=mean*0.5|mean|mean*2' --norm lp:1 \\
       --C 10 --model model.mk
   multikernel train --features table.csv --label-column class --holdout 0.2 --probabilities --stability 200 --model model.mk
-  multikernel train --gram gram.npz --labels y.txt --class-weight balanced --tol 1e-5 --model model.mk --json -")]
+  multikernel train --gram gram.npz --labels y.txt --class-weight balanced --tol 1e-5 --model model.mk --json -
+  multikernel train --features x.npz --labels y.txt --checkpoint run.json --resume --model model.mk   # again after any end")]
 pub(crate) struct Arguments {
     /// Where the model goes
     #[arg(long, value_name = "FILE")]
@@ -37,6 +41,15 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     point: Point,
+
+    /// Keeps the training in this file, at the latest after every doubling of its time, and when Ctrl-C or --max-seconds ends it
+    /// (solvers exact, wrapper and interleaved)
+    #[arg(long, value_name = "FILE", help_heading = "Training")]
+    checkpoint: Option<PathBuf>,
+
+    /// Goes on from the checkpoint, if it is there
+    #[arg(long, requires = "checkpoint", help_heading = "Training")]
+    resume: bool,
 
     #[command(flatten)]
     options: Options,
@@ -61,6 +74,13 @@ struct Point {
     /// Instead of C: 1/(C·N) for N training samples
     #[arg(long, value_name = "L", allow_negative_numbers = true)]
     lambda: Option<String>,
+}
+
+/// Which iterates are averaged.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum AveragePart {
+    Whole,
+    Half,
 }
 
 /// What 'train' and 'tune' share.
@@ -116,6 +136,15 @@ pub(super) struct Options {
     /// Step of obscure's first stage [default: 2]
     #[arg(long, value_name = "ETA", allow_negative_numbers = true)]
     eta: Option<String>,
+
+    /// The mean of all iterates of obscure's second stage, or of pegasos, makes the model, or of their second half (half)
+    /// [default: the last iterate]
+    #[arg(long, value_name = "PART", num_args = 0..=1, default_missing_value = "whole")]
+    average: Option<AveragePart>,
+
+    /// Draws samples with replacement, as the theorems assume, instead of each once in every pass: for obscure, pegasos, om2 and pa1
+    #[arg(long)]
+    replacement: bool,
 
     /// The exact solver of the joint problem starts from so many epochs of obscure [default: 0, a cold start]
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -189,10 +218,18 @@ fn train(session: &Session, arguments: &Arguments) -> Result<Ending> {
         mkl.c = parse_number("C", c)?;
     }
     mkl.stochastic.seed = session.seed;
-    check_folder(&arguments.model)?;
-    if let Some(file) = &options.history {
-        check_folder(file)?;
+    let mut paths = options.paths(&arguments.common, &arguments.data, &arguments.model);
+    paths
+        .reads_kernels(&arguments.kernels)
+        .reads_norm(&mkl.norm);
+    if let Some(file) = &arguments.checkpoint {
+        paths.writes("checkpoint", file);
     }
+    paths.check()?;
+    let kept = match &arguments.checkpoint {
+        None => None,
+        Some(file) => Some(Kept::new(file, arguments.resume, &mut mkl)?),
+    };
     let scale = arguments.data.scale_options()?;
     let indefinite = arguments.data.indefinite()?;
     arguments.data.task()?;
@@ -232,6 +269,7 @@ fn train(session: &Session, arguments: &Arguments) -> Result<Ending> {
         baselines: !options.no_baselines,
         probabilities: options.probabilities,
         stability: options.stability,
+        kept,
         notes,
     };
     let trained = job.run(session)?;
@@ -259,14 +297,31 @@ pub(super) fn finish(
     output.text(&format!("model written to {}\n", model.display()))?;
     output.warnings(trained.warnings())?;
     output.json(&trained.object())?;
+    // What minimises nothing has no gap to reach.
+    let certified = !trained.result.primal.is_nan();
     Ok(match trained.status {
-        Status::Converged => Ending::Done,
+        Status::Converged if certified => Ending::Done,
         _ if options.strict => Ending::NotConverged,
         _ => Ending::Done,
     })
 }
 
 impl Options {
+    /// What 'train' and 'tune' read and write.
+    pub(super) fn paths(&self, common: &CommonArgs, data: &DataArgs, model: &Path) -> Paths {
+        let mut paths = Paths::of(common);
+        paths
+            .reads_data(&data.files)
+            .reads_all(&self.sample_weight)
+            .reads_all(&self.validation)
+            .reads_all(&self.validation_labels)
+            .writes("model", model);
+        if let Some(history) = &self.history {
+            paths.writes("history", history);
+        }
+        paths
+    }
+
     /// The samples of `--validation` in the form of the training data.
     pub(super) fn validation(
         &self,
@@ -317,12 +372,69 @@ impl Options {
                 "leave them out, or take the task classify",
             ));
         }
+        if self.multiclass.is_some() && task != Task::Classify {
+            return Err(Error::input(
+                "multiclass",
+                format!("the task {task} has no classes"),
+                "leave it out, or take the task classify",
+            ));
+        }
         if self.stability.is_some_and(|rounds| rounds < 2) {
             return Err(Error::input(
                 "stability",
                 "one round or none tells nothing",
                 "give at least 2 rounds, better 100 or more",
             ));
+        }
+        Ok(())
+    }
+
+    /// Refuses settings of steps that the solver does not take.
+    fn check_steps(&self, solver: Solver) -> multikernel::Result<()> {
+        use Solver::{Obscure, Om2, Omcl, Pa1, Pegasos};
+        // A start by OBSCURE has its first stage, and its own number of epochs.
+        let starts = self.start_epochs > 0;
+        let settings: [(&str, bool, bool, &[Solver]); 5] = [
+            (
+                "epochs",
+                self.epochs.is_some(),
+                false,
+                &[Obscure, Pegasos, Om2, Pa1, Omcl],
+            ),
+            (
+                "online-epochs",
+                self.online_epochs.is_some(),
+                starts,
+                &[Obscure],
+            ),
+            ("eta", self.eta.is_some(), starts, &[Obscure]),
+            (
+                "average",
+                self.average.is_some(),
+                false,
+                &[Obscure, Pegasos],
+            ),
+            (
+                "replacement",
+                self.replacement,
+                starts,
+                &[Obscure, Pegasos, Om2, Pa1],
+            ),
+        ];
+        for (name, given, of_start, solvers) in settings {
+            if given && !of_start && !solvers.contains(&solver) {
+                let names: Vec<String> = solvers.iter().map(Solver::to_string).collect();
+                let names = match &names[..] {
+                    [one] => one.clone(),
+                    [first @ .., last] => format!("{} or {last}", first.join(", ")),
+                    [] => String::new(),
+                };
+                return Err(Error::input(
+                    name,
+                    format!("solver {solver} has none"),
+                    format!("leave it out, or give the solver {names}"),
+                ));
+            }
         }
         Ok(())
     }
@@ -338,20 +450,14 @@ impl Options {
             start_epochs: self.start_epochs,
             ..Mkl::default()
         };
-        let own = [
-            ("epochs", self.epochs.is_some()),
-            ("online-epochs", self.online_epochs.is_some()),
-            ("eta", self.eta.is_some()),
-        ];
-        if let Some((name, _)) = own.iter().find(|(_, given)| *given)
-            && !mkl.solver.is_stochastic()
-            && (self.start_epochs == 0 || *name == "epochs")
-        {
-            return Err(Error::input(
-                *name,
-                format!("solver {} has none", mkl.solver),
-                "leave it out, or give the solver obscure, pegasos, om2, pa1 or omcl",
-            ));
+        self.check_steps(mkl.solver)?;
+        mkl.stochastic.average = match self.average {
+            None => Average::Last,
+            Some(AveragePart::Whole) => Average::Whole,
+            Some(AveragePart::Half) => Average::SecondHalf,
+        };
+        if self.replacement {
+            mkl.stochastic.sampling = Sampling::WithReplacement;
         }
         if let Some(epochs) = self.epochs {
             mkl.stochastic.epochs = epochs;
@@ -377,24 +483,6 @@ impl Options {
 
 pub(super) fn optional(option: &str, text: Option<&str>) -> multikernel::Result<Option<f64>> {
     text.map(|text| parse_number(option, text)).transpose()
-}
-
-/// A folder that does not exist is better said before the work than after it.
-pub(super) fn check_folder(file: &Path) -> multikernel::Result<()> {
-    let folder = file.parent().filter(|p| !p.as_os_str().is_empty());
-    match folder {
-        Some(folder) if !folder.is_dir() => Err(Error::input(
-            file.display().to_string(),
-            format!("there is no folder {}", folder.display()),
-            "make it, or write elsewhere",
-        )),
-        _ if file.is_dir() => Err(Error::input(
-            file.display().to_string(),
-            "this is a folder",
-            "give the name of a file",
-        )),
-        _ => Ok(()),
-    }
 }
 
 /// The matrix E of a non-isotropic norm.

@@ -1,9 +1,9 @@
 //! `multikernel tune`: chooses kernels, norm and C by cross-validation, and trains with them.
 
 use super::Ending;
-use super::train::{Options, check_folder, finish, matrix, optional};
+use super::train::{Options, finish, matrix, optional};
 use crate::args::{CommonArgs, DataArgs, KernelArgs, parse_number};
-use crate::output::table;
+use crate::output::{setting, table};
 use crate::session::{self, Session};
 use crate::training::Job;
 use anyhow::Result;
@@ -136,15 +136,22 @@ fn tune(session: &Session, arguments: &Arguments) -> Result<Ending> {
     }
     let mut mkl = options.mkl()?;
     mkl.stochastic.seed = session.seed;
-    check_folder(&arguments.model)?;
-    for file in [&options.history, &search.checkpoint].into_iter().flatten() {
-        check_folder(file)?;
-    }
     let scale = arguments.data.scale_options()?;
     let indefinite = arguments.data.indefinite()?;
     arguments.data.task()?;
     let metric: Option<Metric> = search.metric.as_deref().map(str::parse).transpose()?;
     let mut grid = search.grid()?;
+    let mut paths = options.paths(&arguments.common, &arguments.data, &arguments.model);
+    paths
+        .reads_all(&arguments.banks.kernels)
+        .reads_all(&search.fold_groups);
+    for (norm, _) in &grid.norms {
+        paths.reads_norm(norm);
+    }
+    if let Some(file) = &search.checkpoint {
+        paths.writes("checkpoint", file);
+    }
+    paths.check()?;
     for (norm, values) in &mut grid.norms {
         if let NormSpec::NonIsotropic(file) = norm {
             *values = matrix(session, file)?;
@@ -255,6 +262,7 @@ fn tune(session: &Session, arguments: &Arguments) -> Result<Ending> {
         baselines: !options.no_baselines && !stopped,
         probabilities: options.probabilities,
         stability: options.stability.filter(|_| !stopped),
+        kept: None,
         notes,
     };
     let searched = session.elapsed() - before;
@@ -396,7 +404,11 @@ fn text(tuning: &Tuning) -> String {
         folds => format!("\n{} over {folds} folds:\n", tuning.metric),
     };
     for (bank, name) in tuning.banks.iter().enumerate() {
-        let costs: Vec<String> = tuning.costs.iter().map(|c| format!("C {c}")).collect();
+        let costs: Vec<String> = tuning
+            .costs
+            .iter()
+            .map(|c| format!("C {}", setting(*c)))
+            .collect();
         let mut header = vec![if name.is_empty() {
             "norm"
         } else {
@@ -429,7 +441,11 @@ fn text(tuning: &Tuning) -> String {
     };
     out.push_str(&format!(
         "\nchosen (*, {}): norm {}, C {}{bank}: {} {:.4}",
-        tuning.rule, tuning.norms[point.norm], tuning.costs[point.cost], tuning.metric, point.mean
+        tuning.rule,
+        tuning.norms[point.norm],
+        setting(tuning.costs[point.cost]),
+        tuning.metric,
+        point.mean
     ));
     out.push_str(&match tuning.folds {
         1 => "\n".to_owned(),

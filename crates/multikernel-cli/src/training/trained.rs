@@ -1,10 +1,10 @@
 //! A trained model in words: its weights, its certificate, what it reaches and how sure that is.
 
 use crate::machine;
-use crate::output::{number, table, write_whole};
+use crate::output::{number, setting, table, write_whole};
 use crate::session::Session;
 use crate::weights::{self, Bar};
-use anyhow::{Context, Result};
+use anyhow::Result;
 use multikernel::Model;
 use multikernel::certificate::relative_gap;
 use multikernel::dual::Status;
@@ -98,13 +98,14 @@ impl Trained {
                 ));
             }
         }
-        write_whole(file, |out| out.write_all(text.as_bytes()))
-            .with_context(|| file.display().to_string())
+        write_whole(file, text.as_bytes())
     }
 
     pub(crate) fn text(&self) -> String {
         let mut out = self.title();
-        out.push_str(&weights::text(&bars(&self.result), self.problems.len()));
+        let sets = self.result.kernels.first();
+        let sets = sets.map_or(1, |kernel| kernel.weight.0.len());
+        out.push_str(&weights::text(&bars(&self.result), sets));
         out.push_str(&self.certificate());
         out.push_str(&self.comparison());
         out.push_str(&self.stability());
@@ -121,6 +122,9 @@ impl Trained {
         let what = match model.classes().len() {
             0 => model.task().to_string(),
             classes => match result.multiclass {
+                Some("joint") if result.solver == "lp-beta" => {
+                    format!("{}, {classes} classes with the same mixture", model.task())
+                }
                 Some("joint") => format!("{}, {classes} classes jointly", model.task()),
                 Some(scheme) => format!("{}, {classes} classes by {scheme}", model.task()),
                 None => format!("{}, {classes} classes", model.task()),
@@ -137,7 +141,7 @@ impl Trained {
             if kernels == 1 { "kernel" } else { "kernels" },
             model.norm(),
             model.loss(),
-            model.c(),
+            setting(model.c()),
             if model.has_bias() { "on" } else { "off" },
             result.solver
         )
@@ -157,6 +161,7 @@ impl Trained {
             _ => format!("primal {}, no dual bound", number(result.primal)),
         };
         let status = match self.status {
+            Status::Converged if result.primal.is_nan() => "the SVMs of its kernels converged",
             Status::Converged => "converged",
             Status::MaxIterations if result.primal.is_nan() => "the passes are done",
             Status::MaxIterations if matches!(&result.solver[..], "om2" | "pa1") => {

@@ -184,6 +184,9 @@ impl Row<'_, '_> {
     /// A view of several columns needs numbers; the first row tells columns of text at once.
     fn check_types(&self, plan: &Plan) -> Result<()> {
         for (_, columns) in plan.views.iter().filter(|(_, columns)| columns.len() > 1) {
+            for &c in columns {
+                self.text(c)?;
+            }
             let text: Vec<&String> = columns
                 .iter()
                 .filter(|&&c| !self.record[c].is_empty() && looks_like_text(&self.record[c]))
@@ -246,7 +249,7 @@ impl Row<'_, '_> {
         if cell.is_empty() {
             return Err(self.missing(c));
         }
-        let text = std::str::from_utf8(cell).unwrap_or("\u{fffd}");
+        let text = self.text(c)?.trim_ascii();
         let value: f32 = text.parse().map_err(|_| {
             Error::input(
                 self.place(Some(c)),

@@ -151,6 +151,10 @@ pub(super) fn array(
             })?;
             cost += labels.push(text) + 4;
         }
+    } else if matches!(header.element, Element::Signed(8) | Element::Unsigned(8)) {
+        header.wholes(input, place, |v| {
+            budget.charge(place, 4 + labels.push(&v.to_string()))
+        })?;
     } else {
         header.numbers(input, place, |_, numbers| {
             let before = cost;

@@ -3,6 +3,7 @@
 use super::source::some_of;
 use crate::error::{Error, Result};
 use serde::{Deserialize, Serialize};
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::str::FromStr;
@@ -53,7 +54,7 @@ impl FromStr for Task {
 /// What labels look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LabelKind {
-    /// Words.
+    /// Words, or codes such as 007, which are numbers to nobody.
     Text,
     /// True and false only.
     Boolean,
@@ -69,7 +70,7 @@ pub struct Labels {
     kind: LabelKind,
     /// The distinct spellings, in order of appearance.
     spellings: Vec<String>,
-    /// Their values; empty for text.
+    /// Their values; empty where some are no numbers.
     numbers: Vec<f64>,
     index: Vec<u32>,
 }
@@ -109,7 +110,7 @@ impl Labels {
         &self.spellings[self.index[i] as usize]
     }
 
-    /// The label of sample `i` as a number (true is 1), unless labels are words.
+    /// The label of sample `i` as a number (true is 1), unless some label is none.
     pub fn number(&self, i: usize) -> Option<f64> {
         self.numbers.get(self.index[i] as usize).copied()
     }
@@ -129,8 +130,10 @@ impl Labels {
         }
     }
 
-    /// The class of each label among the `names` of a model: the same spelling, or the same number.
+    /// The class of each label among the `names` of a model: the same spelling, or the same number unless there are codes
+    /// such as 007.
     pub fn class_index(&self, names: &[String]) -> Vec<Option<u32>> {
+        let codes = names.iter().chain(&self.spellings).any(|n| is_code(n));
         let parsed: Vec<Option<f64>> = names.iter().map(|n| number_of(n)).collect();
         let of_spelling: Vec<Option<u32>> = self
             .spellings
@@ -141,8 +144,11 @@ impl Labels {
                     .iter()
                     .position(|name| name == spelling)
                     .or_else(|| {
-                        let value = self.numbers.get(s)?;
-                        parsed.iter().position(|p| p.as_ref() == Some(value))
+                        let value = *self.numbers.get(s).filter(|_| !codes)?;
+                        let mut classes = names.iter().zip(&parsed);
+                        classes.position(|(name, parsed)| {
+                            parsed.is_some_and(|p| same((spelling, value), (name, p)))
+                        })
                     })
                     .map(|c| c as u32)
             })
@@ -153,6 +159,21 @@ impl Labels {
             .collect()
     }
 
+    /// What is to be said where a number is spelled in several ways and taken for one class.
+    pub fn merged(&self) -> Option<String> {
+        let (names, class_of) = self.classes();
+        let merged = self.spellings.iter().zip(&class_of).find(|(spelling, c)| {
+            let name = names.get(**c as usize);
+            self.kind != LabelKind::Text && name.is_some_and(|name| name != *spelling)
+        });
+        merged.map(|(spelling, &c)| {
+            format!(
+                "labels that are the same number are one class, however they are spelled: '{spelling}' is '{}'",
+                names[c as usize]
+            )
+        })
+    }
+
     /// Class names in order (by value if all are numbers, else by spelling) and the class of each spelling that
     /// occurs. A number spelled in several ways is one class, named as it was spelled first.
     fn classes(&self) -> (Vec<String>, Vec<u32>) {
@@ -161,20 +182,31 @@ impl Labels {
             occurs[s as usize] = true;
         }
         let mut order: Vec<usize> = (0..self.spellings.len()).filter(|&s| occurs[s]).collect();
-        let numeric = !self.numbers.is_empty();
+        let numeric = self.kind != LabelKind::Text;
         if numeric {
-            order.sort_by(|&a, &b| self.numbers[a].total_cmp(&self.numbers[b]).then(a.cmp(&b)));
+            let whole = |s: usize| whole_of(&self.spellings[s]);
+            order.sort_by(|&a, &b| {
+                let by_value = self.numbers[a].total_cmp(&self.numbers[b]);
+                let large = self.numbers[a].abs() >= LARGEST_EXACT;
+                let exactly = || match large {
+                    true => whole(a).cmp(&whole(b)),
+                    false => Ordering::Equal,
+                };
+                by_value.then_with(exactly).then(a.cmp(&b))
+            });
         } else {
             order.sort_by(|&a, &b| self.spellings[a].cmp(&self.spellings[b]));
         }
         let mut names: Vec<String> = Vec::new();
-        let mut class_of = vec![0; self.spellings.len()];
-        let mut last = None;
+        // No class for those that do not occur.
+        let mut class_of = vec![u32::MAX; self.spellings.len()];
+        let mut last: Option<usize> = None;
         for s in order {
-            let again = numeric && last == Some(self.numbers[s]);
+            let number = |s: usize| (self.spellings[s].as_str(), self.numbers[s]);
+            let again = numeric && last.is_some_and(|last| same(number(last), number(s)));
             if !again {
                 names.push(self.spellings[s].clone());
-                last = self.numbers.get(s).copied();
+                last = Some(s);
             }
             class_of[s] = names.len() as u32 - 1;
         }
@@ -190,6 +222,28 @@ fn number_of(text: &str) -> Option<f64> {
     }
     // Minus zero and zero are the same label.
     .map(|v: f64| v + 0.0)
+}
+
+/// The whole number that is written here, exactly.
+fn whole_of(text: &str) -> Option<i128> {
+    let text = match text.split_once('.') {
+        Some((whole, zeros)) if zeros.bytes().all(|b| b == b'0') => whole,
+        _ => text,
+    };
+    text.parse().ok()
+}
+
+/// Whether two spellings with these values are the same number; large ones that differ may share a value.
+fn same(a: (&str, f64), b: (&str, f64)) -> bool {
+    a.1 == b.1
+        && (a.1.abs() < LARGEST_EXACT
+            || a.0 == b.0
+            || whole_of(a.0).is_some_and(|whole| whole_of(b.0) == Some(whole)))
+}
+
+/// Digits behind a zero: numbers are not written so, codes are.
+fn is_code(text: &str) -> bool {
+    text.len() > 1 && text.starts_with('0') && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// Collects labels one by one.
@@ -256,12 +310,14 @@ impl LabelBuilder {
                 "give a finite number, or remove the sample",
             ));
         }
-        let whole = |v: &f64| v.fract() == 0.0 && v.abs() < LARGEST_EXACT;
-        let kind = if numbers.is_empty() {
+        let whole = |(s, v): (&String, &f64)| {
+            v.fract() == 0.0 && (v.abs() < LARGEST_EXACT || whole_of(s).is_some())
+        };
+        let kind = if numbers.is_empty() || spellings.iter().any(|s| is_code(s)) {
             LabelKind::Text
         } else if boolean {
             LabelKind::Boolean
-        } else if numbers.iter().all(whole) {
+        } else if spellings.iter().zip(&numbers).all(whole) {
             LabelKind::Integer
         } else {
             LabelKind::Real
@@ -287,6 +343,12 @@ pub fn infer_task(labels: Option<&Labels>) -> (Task, String) {
     let distinct = labels.distinct();
     let few = FEW_INTEGERS.max(n.isqrt());
     match labels.kind() {
+        LabelKind::Text if !labels.numbers.is_empty() => (
+            Task::Classify,
+            format!(
+                "task classify, because some labels are digits behind a zero, which makes all of them names ({distinct} different)"
+            ),
+        ),
         LabelKind::Text => (
             Task::Classify,
             format!("task classify, because the labels are words ({distinct} different)"),
@@ -307,9 +369,14 @@ pub fn infer_task(labels: Option<&Labels>) -> (Task, String) {
                 "task regress, because the labels are whole numbers with {distinct} different values (more than {few})"
             ),
         ),
+        LabelKind::Real if labels.numbers.iter().all(|v| v.fract() == 0.0) => (
+            Task::Regress,
+            "task regress, because some labels are numbers beyond those that are written in digits"
+                .into(),
+        ),
         LabelKind::Real => (
             Task::Regress,
-            "task regress, because the labels are numbers that are not whole".into(),
+            "task regress, because not all labels are whole numbers".into(),
         ),
     }
 }
@@ -345,7 +412,7 @@ impl Targets {
         };
         check_count(labels.len(), samples)?;
         if task == Task::Regress {
-            if labels.kind() == LabelKind::Text {
+            if labels.numbers.is_empty() {
                 let row = (0..labels.len())
                     .find(|&i| number_of(labels.spelling(i)).is_none())
                     .unwrap_or(0);
@@ -481,6 +548,62 @@ mod tests {
             panic!("classes expected");
         };
         assert_eq!(names, ["10", "9", "a", "b"]);
+    }
+
+    #[test]
+    fn large_whole_numbers_are_not_mixed_up() {
+        let large = [
+            "10000000000000001",
+            "10000000000000000",
+            "-3",
+            "10000000000000000.0",
+        ];
+        let labels = words(&large);
+        assert_eq!(labels.kind(), LabelKind::Integer);
+        assert_eq!(infer_task(Some(&labels)).0, Task::Classify);
+        let targets = Targets::new(Some(&labels), Task::Classify, 4).unwrap();
+        assert_eq!(
+            targets,
+            Targets::Classes {
+                names: vec!["-3".into(), large[1].into(), large[0].into()],
+                index: vec![2, 1, 0, 1],
+            }
+        );
+        let Targets::Classes { names, .. } = &targets else {
+            panic!("classes expected");
+        };
+        let others = words(&["10000000000000001.0", "10000000000000002", "-3.0"]);
+        assert_eq!(others.class_index(names), [Some(2), None, Some(0)]);
+        assert_eq!(words(&["1e300", "2"]).kind(), LabelKind::Real);
+    }
+
+    #[test]
+    fn digits_behind_a_zero_are_names() {
+        let labels = words(&["1", "01", "1.0", "2"]);
+        assert_eq!((labels.kind(), labels.distinct()), (LabelKind::Text, 4));
+        assert_eq!(labels.merged(), None);
+        let (task, reason) = infer_task(Some(&labels));
+        assert_eq!(task, Task::Classify);
+        assert!(reason.contains("digits behind a zero"), "{reason}");
+        // Whoever wants numbers gets them.
+        assert_eq!(
+            Targets::new(Some(&labels), Task::Regress, 4).unwrap(),
+            Targets::Real(vec![1.0, 1.0, 1.0, 2.0])
+        );
+        let names = ["01".to_owned(), "02".to_owned()];
+        assert_eq!(words(&["1", "01"]).class_index(&names), [None, Some(0)]);
+        assert_eq!(words(&["0", "0.5", "-0.25"]).kind(), LabelKind::Real);
+    }
+
+    #[test]
+    fn spellings_that_are_merged_are_told() {
+        let labels = words(&["2", "1", "1.0"]);
+        assert_eq!(labels.distinct(), 2);
+        let said = labels.merged().unwrap();
+        assert!(said.ends_with("'1.0' is '1'"), "{said}");
+        assert_eq!(labels.select(&[0, 1, 1]).merged(), None);
+        assert_eq!(words(&["2", "1"]).merged(), None);
+        assert_eq!(words(&["b", "a"]).merged(), None);
     }
 
     #[test]

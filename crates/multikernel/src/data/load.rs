@@ -97,7 +97,15 @@ pub fn load_from(
 /// Reads one number for each sample (weights, say) from a file: `.npy`, `F.npz:name`, a table with one column, or text
 /// with one number per line. `memory` is the number of bytes it may take.
 pub fn load_numbers(name: &str, memory: Option<u64>, observer: &dyn Observer) -> Result<Vec<f64>> {
-    let labels = load_labels(name, memory, observer)?;
+    let labels = load_labels(name, memory, observer).map_err(|e| match e {
+        // What is read as labels are is none here.
+        Error::Input(mut e) if e.found.starts_with("the label is") => {
+            e.found = e.found.replacen("label", "number", 1);
+            e.remedy = e.remedy.replacen("label", "number", 1);
+            Error::Input(e)
+        }
+        other => other,
+    })?;
     let value = |i: usize| {
         labels.number(i).ok_or_else(|| {
             Error::input(

@@ -32,6 +32,7 @@ mod split;
 mod stream;
 mod table;
 mod views;
+mod whole_file;
 mod write;
 
 pub use contents::holds_given_matrices;
@@ -49,5 +50,6 @@ pub use stream::{
 };
 pub use table::{ColumnPick, ViewCut};
 pub use views::{View, ViewData, Views, ViewsIter};
-pub(crate) use write::replace_file;
+pub(crate) use whole_file::replace_file;
+pub use whole_file::{WholeFile, check_writable};
 pub use write::{ArraySink, ArrayWriter};

@@ -165,6 +165,30 @@ impl Header {
         })
     }
 
+    /// Whole numbers as they are, where the elements are such and wide enough to lose digits as [`Header::numbers`].
+    pub(super) fn wholes(
+        &self,
+        input: &mut impl Read,
+        place: &str,
+        mut take: impl FnMut(i128) -> Result<()>,
+    ) -> Result<()> {
+        let (big, signed) = (self.big_endian, self.element == Element::Signed(8));
+        self.chunks(input, place, |_, bytes| {
+            bytes.as_chunks::<8>().0.iter().try_for_each(|&word| {
+                let bits = if big {
+                    u64::from_be_bytes(word)
+                } else {
+                    u64::from_le_bytes(word)
+                };
+                take(if signed {
+                    i128::from(bits as i64)
+                } else {
+                    i128::from(bits)
+                })
+            })
+        })
+    }
+
     fn not_finite(&self, place: &str, at: usize, value: f64) -> Error {
         Error::input(
             format!("{place} {}", self.position(at)),

@@ -76,7 +76,7 @@ enum Cell<'c> {
     Number(f64),
     /// Spelled as a label, 0.1 in single precision is 0.1 and not the nearest double.
     Single(f32),
-    Whole(i64),
+    Whole(i128),
     Truth(bool),
     Text(&'c [u8]),
 }
@@ -115,6 +115,7 @@ struct Reading<'r, 'a> {
 
 impl Reading<'_, '_> {
     fn run(mut self, plan: Plan) -> Result<Part> {
+        self.check_times(&plan)?;
         let mut growing: Vec<Growing> = plan
             .views
             .iter()
@@ -164,6 +165,28 @@ impl Reading<'_, '_> {
                 .map(|_| labels.finish(&self.source.name))
                 .transpose()?,
         })
+    }
+
+    /// Dates and times are stored as whole numbers since 1970, which are no features; as ids they tell rows apart.
+    fn check_times(&self, plan: &Plan) -> Result<()> {
+        let schema = self.file.metadata().file_metadata().schema_descr();
+        let features = plan.views.iter().flat_map(|(_, columns)| columns);
+        let times: Vec<&String> = features
+            .chain(&plan.label)
+            .filter(|&&c| is_time(&schema.column(c)))
+            .map(|&c| &self.names[c])
+            .collect();
+        if times.is_empty() {
+            return Ok(());
+        }
+        Err(Error::input(
+            &self.source.name,
+            format!(
+                "columns {} hold dates or times, where numbers are needed",
+                some_of(times)
+            ),
+            "write them as numbers that mean something (age, hour, month), or cut views out of the other columns (view name=col1,col2)",
+        ))
     }
 
     /// A single column of text is a view of strings; several columns must be numbers.
@@ -317,7 +340,7 @@ impl Reading<'_, '_> {
             ConvertedType::DECIMAL => Some(10f64.powi(column.type_scale().clamp(0, 400))),
             _ => None,
         };
-        let whole = |v: i64| match scale {
+        let whole = |v: i128| match scale {
             Some(scale) => Cell::Number(v as f64 / scale),
             None => Cell::Whole(v),
         };
@@ -332,9 +355,9 @@ impl Reading<'_, '_> {
                 c,
                 |&v| {
                     whole(if unsigned {
-                        i64::from(v as u32)
+                        i128::from(v as u32)
                     } else {
-                        i64::from(v)
+                        i128::from(v)
                     })
                 },
                 &mut take,
@@ -343,9 +366,12 @@ impl Reading<'_, '_> {
                 r,
                 &column,
                 c,
-                |&v| match unsigned && v < 0 {
-                    true => Cell::Number(v as u64 as f64),
-                    false => whole(v),
+                |&v| {
+                    whole(if unsigned {
+                        i128::from(v as u64)
+                    } else {
+                        i128::from(v)
+                    })
                 },
                 &mut take,
             ),
@@ -444,6 +470,23 @@ impl Reading<'_, '_> {
             }
         }
     }
+}
+
+fn is_time(column: &ColumnDescriptor) -> bool {
+    let logical = matches!(
+        column.logical_type_ref(),
+        Some(LogicalType::Date | LogicalType::Time { .. } | LogicalType::Timestamp { .. })
+    );
+    let converted = matches!(
+        column.converted_type(),
+        ConvertedType::DATE
+            | ConvertedType::TIME_MILLIS
+            | ConvertedType::TIME_MICROS
+            | ConvertedType::TIMESTAMP_MILLIS
+            | ConvertedType::TIMESTAMP_MICROS
+            | ConvertedType::INTERVAL
+    );
+    logical || converted || column.physical_type() == Type::INT96
 }
 
 fn is_text(column: &ColumnDescriptor) -> bool {

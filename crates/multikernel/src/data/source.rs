@@ -44,6 +44,14 @@ impl<'a> Files<'a> {
                         "give a file (a folder of .npy files is understood for given matrices only)",
                     ));
                 }
+                if !facts.is_file() {
+                    // It has no length, and several readers go through a file twice.
+                    return Err(Error::input(
+                        name,
+                        "this is a pipe or a device",
+                        "save the data to a file and name that",
+                    ));
+                }
                 facts.len()
             }
         };

@@ -48,6 +48,15 @@ impl Split {
             }
         }
         let (held_out, training): (Vec<usize>, Vec<usize>) = (0..samples).partition(|&i| out[i]);
+        if held_out.is_empty() && samples > 0 && strata.iter().all(|stratum| stratum.len() < 2) {
+            return Err(Error::input(
+                "holdout",
+                format!(
+                    "each of the {samples} samples is the only one of its class, and has to stay for training"
+                ),
+                "give more samples of the classes, or leave the holdout out",
+            ));
+        }
         if held_out.is_empty() {
             return Err(Error::input(
                 "holdout",
@@ -106,6 +115,12 @@ mod tests {
                 "{share}"
             );
         }
+        let said = Split::holdout(0.2, &classes(&[1; 80]), 80, 0).unwrap_err();
+        assert!(
+            said.to_string()
+                .contains("each of the 80 samples is the only one of its class"),
+            "{said}"
+        );
         let whole = Split::holdout(0.99, &Targets::None, 10, 0).unwrap();
         assert_eq!(whole.training.len(), 1);
     }

@@ -1,12 +1,11 @@
 //! Writing arrays: one `.npy`, an `.npz` archive, or a folder of `.npy` files.
 //!
-//! Everything is written under a temporary name beside its goal and renamed at the end, so that nothing
-//! half-written is ever found under the name the user gave.
+//! Nothing half-written is ever found under the name the user gave.
 
 use super::npy_header::header_of_singles;
+use super::whole_file::{WholeFile, followed, remove, temporary_name};
 use crate::error::{Error, Result};
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
@@ -21,16 +20,19 @@ const ALIGNMENT: u16 = 64;
 #[derive(Debug)]
 pub struct ArrayWriter {
     goal: PathBuf,
-    temporary: PathBuf,
     /// `None` once everything is in place.
     form: Option<Form>,
     names: Vec<String>,
 }
 
 enum Form {
-    Npz(Box<ZipWriter<BufWriter<File>>>),
-    Npy(BufWriter<File>),
-    Folder,
+    Npz(Box<ZipWriter<WholeFile>>),
+    Npy(WholeFile),
+    /// A new folder under a temporary name, which takes the place of `goal`.
+    Folder {
+        temporary: PathBuf,
+        goal: PathBuf,
+    },
 }
 
 impl std::fmt::Debug for Form {
@@ -38,7 +40,7 @@ impl std::fmt::Debug for Form {
         f.write_str(match self {
             Form::Npz(_) => "Npz",
             Form::Npy(_) => "Npy",
-            Form::Folder => "Folder",
+            Form::Folder { .. } => "Folder",
         })
     }
 }
@@ -89,28 +91,31 @@ fn wrong_count(place: &Path) -> Error {
 impl ArrayWriter {
     /// Begins to write; the folder of `path` must exist.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
-        let goal = path.as_ref().to_path_buf();
-        let temporary = temporary_name(&goal)?;
-        let extension = goal.extension().and_then(|e| e.to_str()).unwrap_or("");
-        let failed = |e| Error::io(&goal, e);
+        let given = path.as_ref().to_path_buf();
+        let extension = given.extension().and_then(|e| e.to_str()).unwrap_or("");
         let form = match extension.to_ascii_lowercase().as_str() {
-            "npz" => Form::Npz(Box::new(ZipWriter::new(BufWriter::with_capacity(
-                1 << 20,
-                File::create(&temporary).map_err(failed)?,
-            )))),
-            "npy" => Form::Npy(BufWriter::with_capacity(
-                1 << 20,
-                File::create(&temporary).map_err(failed)?,
-            )),
+            "npz" => {
+                let file = WholeFile::create(&given)?;
+                if file.is_special() {
+                    return Err(Error::input(
+                        given.display().to_string(),
+                        "this is a pipe or a device, and an archive is not written from front to back",
+                        "give a file, or one .npy array",
+                    ));
+                }
+                Form::Npz(Box::new(ZipWriter::new(file)))
+            }
+            "npy" => Form::Npy(WholeFile::create(&given)?),
             _ => {
+                let goal = followed(&given);
                 refuse_full_folder(&goal)?;
-                std::fs::create_dir(&temporary).map_err(failed)?;
-                Form::Folder
+                let temporary = temporary_name(&goal)?;
+                std::fs::create_dir(&temporary).map_err(|e| Error::io(&given, e))?;
+                Form::Folder { temporary, goal }
             }
         };
         Ok(ArrayWriter {
-            goal,
-            temporary,
+            goal: given,
             form: Some(form),
             names: Vec::new(),
         })
@@ -155,7 +160,7 @@ impl ArrayWriter {
                     .map_err(|e| Error::io(&place, e.into()))?;
                 fill_array(zip, &place, &header, left, fill)?;
             }
-            Some(Form::Folder) => {
+            Some(Form::Folder { temporary, .. }) => {
                 if name.is_empty() || name.starts_with('.') || name.contains(['/', '\\', ':', '\0'])
                 {
                     return said(
@@ -163,11 +168,15 @@ impl ArrayWriter {
                         "rename it, or write an .npz archive",
                     );
                 }
-                let path = self.temporary.join(format!("{name}.npy"));
-                let file = File::create(path).map_err(|e| Error::io(&place, e))?;
-                let mut out = BufWriter::with_capacity(1 << 20, file);
+                // The temporary folder is not what the user knows.
+                let named = |e| match e {
+                    Error::Io { source, .. } => Error::io(&place, source),
+                    other => other,
+                };
+                let path = temporary.join(format!("{name}.npy"));
+                let mut out = WholeFile::create(path).map_err(named)?;
                 fill_array(&mut out, &place, &header, left, fill)?;
-                close(out).map_err(|e| Error::io(&place, e))?;
+                out.finish().map_err(named)?;
             }
         }
         self.names.push(name.to_owned());
@@ -176,52 +185,31 @@ impl ArrayWriter {
 
     /// Completes the file and gives it its name; an older file of that name is replaced.
     pub fn finish(mut self) -> Result<()> {
-        let failed = |e| Error::io(&self.goal, e);
         match self.form.take() {
             Some(Form::Npz(zip)) => zip
                 .finish()
-                .map_err(io::Error::from)
-                .and_then(close)
-                .map_err(failed)
-                .inspect_err(|_| remove(&self.temporary))?,
-            Some(Form::Npy(out)) => close(out)
-                .map_err(failed)
-                .inspect_err(|_| remove(&self.temporary))?,
-            Some(Form::Folder) => {
+                .map_err(|e| Error::io(&self.goal, io::Error::from(e)))?
+                .finish(),
+            Some(Form::Npy(out)) => out.finish(),
+            Some(Form::Folder { temporary, goal }) => {
                 // An empty folder may stand where the new one goes.
-                let _ = std::fs::remove_dir(&self.goal);
+                let _ = std::fs::remove_dir(&goal);
+                std::fs::rename(&temporary, &goal)
+                    .map_err(|e| Error::io(&self.goal, e))
+                    .inspect_err(|_| remove(&temporary))
             }
-            None => return Ok(()),
+            None => Ok(()),
         }
-        std::fs::rename(&self.temporary, &self.goal)
-            .map_err(failed)
-            .inspect_err(|_| remove(&self.temporary))
     }
 }
 
 impl Drop for ArrayWriter {
     fn drop(&mut self) {
-        if let Some(form) = self.form.take() {
-            // Close before removing; an archive that is dropped would write its directory for nothing.
-            drop(form);
-            remove(&self.temporary);
+        // Files remove themselves.
+        if let Some(Form::Folder { temporary, .. }) = &self.form {
+            remove(temporary);
         }
     }
-}
-
-/// Writes a whole file in one go; an older one of that name is replaced only by a complete new one.
-pub(crate) fn replace_file(goal: &Path, bytes: &[u8]) -> Result<()> {
-    let temporary = temporary_name(goal)?;
-    let write = || {
-        let mut file = File::create(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, goal)
-    };
-    write().map_err(|e| {
-        remove(&temporary);
-        Error::io(goal, e)
-    })
 }
 
 fn fill_array(
@@ -244,38 +232,6 @@ fn fill_array(
     } else {
         Err(wrong_count(place))
     }
-}
-
-fn close(out: BufWriter<File>) -> io::Result<()> {
-    out.into_inner().map_err(|e| e.into_error())?.sync_all()
-}
-
-fn remove(path: &Path) {
-    // The error that brought us here is the one to tell; a failing clean-up adds nothing.
-    if path.is_dir() {
-        let _ = std::fs::remove_dir_all(path);
-    } else {
-        let _ = std::fs::remove_file(path);
-    }
-}
-
-/// A hidden name in the same folder, of this process and this call only.
-fn temporary_name(goal: &Path) -> Result<PathBuf> {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let Some(name) = goal.file_name() else {
-        return Err(Error::input(
-            goal.display().to_string(),
-            "this is no name for a file",
-            "give the name of a file or a folder",
-        ));
-    };
-    let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-    Ok(goal.with_file_name(format!(
-        ".{}.{}-{number}.tmp",
-        name.to_string_lossy(),
-        std::process::id()
-    )))
 }
 
 fn refuse_full_folder(goal: &Path) -> Result<()> {

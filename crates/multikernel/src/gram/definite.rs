@@ -127,6 +127,9 @@ pub(super) fn check(
     if policy == Indefinite::Allow {
         return Ok(None);
     }
+    if policy == Indefinite::Error && given.profile != Profile::Identity {
+        refuse_negative_distances(given.matrix, name)?;
+    }
     let n = given.matrix.rows();
     let largest = largest_entry(given);
     let floor = -TOLERATED * largest * n as f64;
@@ -212,6 +215,36 @@ fn largest_entry(given: &Given<'_>) -> f64 {
         .into()
 }
 
+/// The kernel of a distance below 0 is above that of a sample with itself: more likely the matrix is none of distances.
+fn refuse_negative_distances(matrix: &Pairwise, name: &str) -> Result<()> {
+    let extremes = matrix.map_rows(|_, row| {
+        let least = |least: (usize, f32), (j, &t): (usize, &f32)| match t < least.1 {
+            true => (j, t),
+            false => least,
+        };
+        let largest = row.iter().fold(0.0f32, |most, t| most.max(t.abs()));
+        (row.iter().enumerate().fold((0, 0.0), least), largest)
+    });
+    let largest = extremes.iter().fold(0.0f32, |most, row| most.max(row.1));
+    let slack = (TOLERATED * f64::from(largest)) as f32;
+    match extremes
+        .iter()
+        .enumerate()
+        .find(|(_, row)| row.0.1 < -slack)
+    {
+        None => Ok(()),
+        Some((i, ((j, distance), _))) => Err(Error::input(
+            name,
+            format!(
+                "the distance of samples {} and {} is {distance}",
+                i + 1,
+                j + 1
+            ),
+            "give distances of 0 or more; or a matrix of similarities as it is, with the kernel precomputed",
+        )),
+    }
+}
+
 /// Whether two samples prove, or a sample of the samples suggests, that the matrix is indefinite.
 fn suspicious(given: &Given<'_>, largest: f64) -> bool {
     let n = given.matrix.rows();
@@ -282,6 +315,35 @@ mod tests {
 
     fn passes(matrix: &Pairwise, policy: Indefinite) -> bool {
         checked(matrix, policy, u64::MAX).unwrap().is_none()
+    }
+
+    #[test]
+    fn distances_below_zero_are_named() {
+        let profile = Profile::Exp { width: 2.0 };
+        let said = |least: f32, policy| {
+            let matrix = matrix(3, |i, j| match (i.min(j), i.max(j)) {
+                (1, 2) => least,
+                (a, b) => f32::from(u8::from(a != b)),
+            });
+            let matrix = &matrix;
+            check(
+                &Given { matrix, profile },
+                "kernel 'd'",
+                policy,
+                u64::MAX,
+                &(),
+            )
+            .err()
+            .map(|error| error.to_string())
+        };
+        let error = said(-0.5, Indefinite::Error).unwrap();
+        assert!(
+            error
+                .starts_with("kernel 'd': the distance of samples 2 and 3 is -0.5; give distances"),
+            "{error}"
+        );
+        assert_eq!(said(-1e-6, Indefinite::Error), None, "rounding");
+        assert_eq!(said(-0.5, Indefinite::Allow), None);
     }
 
     #[test]

@@ -77,7 +77,7 @@ pub struct SolverInfo {
 pub const SOLVERS: [SolverInfo; 23] = [
     SolverInfo {
         name: "auto",
-        problem: "the one that suits the problem, at present always exact",
+        problem: "the one that suits the problem: exact, or obscure for a joint problem whose coefficients do not fit the memory; the choice is said",
         paper: "-",
         certifies: "relative duality gap",
         solver: Solver::Auto,
@@ -105,7 +105,7 @@ pub const SOLVERS: [SolverInfo; 23] = [
     },
     SolverInfo {
         name: "obscure",
-        problem: "½Ω² + CΣℓ for lp:P with 1 < P or block:R with 1 < R ≤ 2, any loss, without a bias; three or more classes jointly; a fixed number of epochs, fast to a rough answer",
+        problem: "½Ω² + CΣℓ for lp:P with 1 < P or block:R with 1 < R ≤ 2, any loss, without a bias except of the joint problem, where it is one more kernel; three or more classes jointly; a fixed number of epochs, fast to a rough answer",
         paper: "Orabona, Luo, Caputo, CVPR (2010) and JMLR 13 (2012)",
         certifies: "relative duality gap of its coefficients made feasible; the bounds of its theorems are told, not certified",
         solver: Solver::Obscure,

@@ -155,6 +155,7 @@ impl Mkl {
             "lp-beta minimises no objective of all kernels together: there is no duality gap"
                 .into(),
         );
+        self.say_no_norm(&mut notes);
         let mut warnings = kernels.warnings().to_vec();
         // Of its SVMs; the linear program has an end.
         let status = match over {

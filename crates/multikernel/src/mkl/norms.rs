@@ -43,6 +43,13 @@ impl Mkl {
             _ => Vec::new(),
         };
         let norm = Norm::new(spec, groups.len(), &numbers, &self.matrix)?;
+        if let (NormSpec::BlockAuto, Some(block)) = (norm.spec(), norm.as_block()) {
+            notes.push(format!(
+                "norm block:auto is block:{:.4} for {} kernels",
+                block.r(),
+                groups.len()
+            ));
+        }
         if let Some(method) = solver.method() {
             self.check_method(method, &norm)?;
         }
@@ -80,6 +87,16 @@ impl Mkl {
             ));
         }
         Ok(())
+    }
+
+    /// Says that the solver has no use for a norm that was asked for.
+    pub(super) fn say_no_norm(&self, notes: &mut Vec<String>) {
+        if self.norm != NormSpec::default() {
+            notes.push(format!(
+                "solver {} has no norm; the norm {} is not used",
+                self.solver, self.norm
+            ));
+        }
     }
 
     fn say_unused(&self, used: &NormSpec, notes: &mut Vec<String>) {

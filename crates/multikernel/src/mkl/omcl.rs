@@ -74,6 +74,7 @@ impl Mkl {
         let found = job.run(observer);
         let mut notes = kernels.notes().to_vec();
         notes.push("omcl minimises no objective: there is no duality gap".into());
+        self.say_no_norm(&mut notes);
         let mut warnings = kernels.warnings().to_vec();
         // from the kernels that were trained on to all of the set
         let all = kernels.kernels().len();

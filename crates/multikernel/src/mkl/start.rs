@@ -4,6 +4,8 @@
 //! their bound, which are held back by it, follow the bound, and the others stay: their samples lie on the margin, where they
 //! mostly remain. What is no longer feasible (other weights of the samples) is moved inside.
 
+mod file;
+
 use super::Fitted;
 use super::problems::Question;
 use crate::certificate::{MulticlassProblem, Problem};
@@ -11,13 +13,14 @@ use crate::dual::Start;
 use crate::gram::{Coefficients, Gram};
 use crate::math;
 use crate::norm::{Norm, NormSpec};
+use serde::{Deserialize, Serialize};
 
 /// So near to its bound a coefficient is at it.
 const NEARLY: f64 = 0.999;
 
 /// The result of a training, to start another one from: on the same samples and kernels, with another C, norm or weights of the
 /// samples.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct WarmStart {
     c: f64,
     norm: NormSpec,

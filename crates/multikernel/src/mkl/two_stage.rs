@@ -130,7 +130,9 @@ impl Mkl {
         let place = |k: usize| which.map_or(k, |which| which[k]);
         if gram.n_kernels() == 1 {
             // The product of one kernel is that kernel.
-            let fitted = unweighted(self)?.fit_kernels(kernels, &[place(0)], targets, observer)?;
+            let mut fitted =
+                unweighted(self)?.fit_kernels(kernels, &[place(0)], targets, observer)?;
+            self.say_no_norm(&mut fitted.notes);
             return Ok(Fitted {
                 solver: Solver::Product,
                 ..fitted
@@ -169,6 +171,7 @@ impl Mkl {
         let set = KernelSet::new(&specs, kernels.views(), &options, observer)?;
         let mut fitted = unweighted(self)?.fit_kernels(&set, &[all.len()], targets, observer)?;
         fitted.solver = Solver::Product;
+        self.say_no_norm(&mut fitted.notes);
         let similarity = mean_similarity(&set, all.len());
         if similarity < NEARLY_DIAGONAL {
             fitted.warnings.push(format!(

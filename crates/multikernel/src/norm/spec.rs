@@ -25,6 +25,13 @@ impl Exponent {
 
     /// An exponent from a fraction.
     pub fn fraction(numerator: f64, denominator: f64) -> Result<Self> {
+        if denominator == 0.0 {
+            return Err(Error::input(
+                "norm",
+                format!("the exponent {numerator}/0 divides by 0"),
+                "give a number from 1 on, a fraction like 4/3, or inf",
+            ));
+        }
         let value = numerator / denominator;
         if value >= 1.0 && denominator > 0.0 && denominator.is_finite() {
             Ok(Self {
@@ -188,6 +195,12 @@ impl From<NormSpec> for String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fraction_by_zero_is_called_one() {
+        let said = "lp:1/0".parse::<NormSpec>().unwrap_err().to_string();
+        assert!(said.contains("1/0 divides by 0; give a number"), "{said}");
+    }
 
     #[test]
     fn what_is_written_comes_back() {

@@ -263,8 +263,8 @@ fn check_method(objective: &Objective<'_>, settings: &Settings, norm: &BlockNorm
     };
     if !hinge {
         return wrong(
-            "its steps are made for classes and hinge losses",
-            "leave the loss out",
+            "its steps tell classes apart, by hinge losses",
+            "give labels of classes without another loss, or the solver exact or obscure",
         );
     }
     let costs = objective.costs();

@@ -7,6 +7,7 @@ use serde::de::Error as _;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 /// The kinds and the fields that are theirs alone.
 pub(super) const KINDS: [(&str, &[&str]); 12] = [
@@ -133,7 +134,7 @@ impl KernelSpec {
             "intersection" => Kind::Intersection,
             "precomputed" => Kind::Precomputed,
             "poly" => Kind::Poly {
-                degree: u32::try_from(fields.count("degree", 2, LARGEST_POLY_DEGREE)?)
+                degree: u32::try_from(fields.count("degree", 2, 1..=LARGEST_POLY_DEGREE)?)
                     .unwrap_or(u32::MAX),
                 coef0: fields.number("coef0", 1.0)?,
                 gamma: fields.number("gamma", 1.0)?,
@@ -143,11 +144,11 @@ impl KernelSpec {
             "chi2" => Kind::Chi2(fields.width()?),
             "distance" => Kind::Distance(fields.width()?),
             "spectrum" => Kind::Spectrum {
-                k: fields.size("k", 3)?,
+                k: fields.size("k", 3, 1)?,
             },
             "weighted-degree" => Kind::WeightedDegree {
-                degree: fields.size("degree", 10)?,
-                shift: fields.size("shift", 0)?,
+                degree: fields.size("degree", 10, 1)?,
+                shift: fields.size("shift", 0, 0)?,
             },
             "product" => Kind::Product {
                 of: fields.list("of")?,
@@ -313,7 +314,8 @@ impl Fields {
         }
     }
 
-    fn count(&mut self, key: &str, default: u64, most: u64) -> Result<u64> {
+    /// A whole number; [`KernelSpec::check`] says what is wrong with one below the range.
+    fn count(&mut self, key: &str, default: u64, range: RangeInclusive<u64>) -> Result<u64> {
         let Some(value) = self.of.remove(key) else {
             return Ok(default);
         };
@@ -326,18 +328,18 @@ impl Fields {
                 .ok()
                 .or_else(|| text::parse_number(&other.text()).and_then(whole)),
         };
-        count.filter(|&count| count <= most).ok_or_else(|| {
+        count.filter(|count| count <= range.end()).ok_or_else(|| {
             out_of_range(
                 key,
                 &format!("'{}'", value.text()),
-                &format!("a whole number from 0 to {most}"),
+                &format!("a whole number from {} to {}", range.start(), range.end()),
             )
         })
     }
 
-    fn size(&mut self, key: &str, default: u64) -> Result<usize> {
+    fn size(&mut self, key: &str, default: u64, least: u64) -> Result<usize> {
         // Kept below what u32 holds, so that a description means the same on every machine.
-        Ok(self.count(key, default, u64::from(u32::MAX))? as usize)
+        Ok(self.count(key, default, least..=u64::from(u32::MAX))? as usize)
     }
 
     fn width(&mut self) -> Result<Width> {

@@ -155,9 +155,10 @@ fn mistakes_are_named_with_what_is_allowed() {
         ),
         (
             "poly:degree=1000000",
-            "degree must be a whole number from 0 to 100",
+            "degree must be a whole number from 1 to 100",
         ),
         ("poly:degree=2.5", "a whole number"),
+        ("poly:degree=-1", "a whole number from 1 to 100"),
         (
             "poly:coef0=-1",
             "coef0 is -1; coef0 must be 0 or more (below 0 the kernel matrix is not positive semidefinite)",
