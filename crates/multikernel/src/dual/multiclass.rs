@@ -20,7 +20,7 @@ use super::rows::Rows;
 use super::simplex::Newton;
 use super::{
     COARSE_SHARE, COARSE_TOLERANCE, FIRST_GAP, LEAST_INNER_SHARE, Limits, Look, NOISY, Patience,
-    Solution, Start, Status, free, rounding,
+    Solution, Start, Status, free,
 };
 use crate::certificate::{
     MulticlassProblem, certify_multiclass, multiclass_from_scores, multiclass_risk,
@@ -98,7 +98,7 @@ pub fn solve(
         // proportion to the change of A alone, which falls from round to round.
         let exact = doubted
             || limits.tolerance * scale(problem, &coefficients, &state, &history)
-                < NOISY * rounding(&rows, &coefficients);
+                < NOISY * rounding(&rows, problem, &coefficients);
         if exact {
             state.set_scores(rows.exact_products(&coefficients, classes), problem);
         } else {
@@ -250,6 +250,20 @@ fn coarse_start(
         coefficients,
         weights: solution.weights,
     })
+}
+
+/// How much of the objective is rounding when scores come from rows in f32: their errors are independent, so that the
+/// squares add up, and the risk has slope C_i for the samples that have a loss, or nearly: those with coefficients.
+fn rounding(rows: &Rows<'_>, problem: &MulticlassProblem<'_>, a: &[f64]) -> f64 {
+    let largest = rows.diagonal().iter().fold(0.0f64, |x, k| x.max(k.abs()));
+    let length = a.iter().map(|a| a * a).sum::<f64>().sqrt();
+    let cost: f64 = a
+        .chunks(problem.n_classes)
+        .zip(problem.costs)
+        .filter(|(row, _)| row.iter().any(|a| *a != 0.0))
+        .map(|(_, cost)| cost)
+        .sum();
+    0.25 * f64::from(f32::EPSILON) * largest * length * cost
 }
 
 /// The size of the objective, for absolute accuracies.
