@@ -100,7 +100,7 @@ fn what_solvers_and_norms_cannot_do_together_is_one_sentence() {
     let folder = Folder::new();
     two_views(&folder, "v", 40, 0);
     folder.array("k.npy", &[2, 40, 40], |k| {
-        f32::from(u8::from((k / 40) % 40 == k % 40))
+        0.5 + 0.5 * f32::from(u8::from((k / 40) % 40 == k % 40))
     });
     let numbers: Vec<String> = (0..40).map(|i| format!("{}.5", i)).collect();
     folder.write("numbers.txt", numbers.join("\n"));

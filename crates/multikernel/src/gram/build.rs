@@ -376,11 +376,6 @@ fn normalize(
     let alone = family.members.len() == 1 && kernels[family.members[0]].needs_factors();
     let centred = asked(kernels, &[Normalize::Center]);
     family.scale(&factors);
-    for (c, &m) in family.members.iter().enumerate() {
-        if kernels[m].spec.normalize == Normalize::Spherical {
-            warn_of_blank(&kernels[m].name, family.self_values(c), warnings);
-        }
-    }
     if alone {
         spherical(family, &mut kernels[family.members[0]], fit)?;
     }
@@ -411,22 +406,6 @@ fn measure_factors(family: &Family, kernels: &mut [Kernel], warnings: &mut Vec<S
                 kernels[m].name
             ));
         }
-    }
-}
-
-/// Samples that have no direction.
-fn warn_of_blank(name: &str, self_values: impl Iterator<Item = f64>, warnings: &mut Vec<String>) {
-    let blank = self_values.filter(|&k| k <= 0.0).count();
-    if blank > 0 {
-        warnings.push(format!(
-            "kernel '{name}': {blank} {} k(x, x) = 0; spherical normalisation leaves {} zero",
-            if blank == 1 {
-                "sample has"
-            } else {
-                "samples have"
-            },
-            if blank == 1 { "its row" } else { "their rows" },
-        ));
     }
 }
 

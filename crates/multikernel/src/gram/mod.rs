@@ -611,7 +611,7 @@ mod tests {
             let set = KernelSet::new(&specs.unwrap(), &views, &Options::default(), &()).unwrap();
             assert_eq!(set.warnings().len(), 1, "{text}");
             assert!(
-                set.warnings()[0].contains("1 sample has k(x, x) = 0"),
+                set.warnings()[0].contains("1 of 3 samples have k(x, x) = 0"),
                 "{:?}",
                 set.warnings()
             );

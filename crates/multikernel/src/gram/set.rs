@@ -199,7 +199,8 @@ impl KernelSet {
             cols: &columns,
             symmetric: true,
         };
-        let (gram, warnings) = build(&mut kernels, sides, memory, true, observer)?;
+        let (gram, mut warnings) = build(&mut kernels, sides, memory, true, observer)?;
+        tell_of_blank_samples(&gram, &kernels, &mut notes, &mut warnings);
         Ok(KernelSet {
             kernels,
             columns,
@@ -561,4 +562,37 @@ fn typical(x: &Operand, seed: u64) -> (f64, f64, Option<usize>) {
         f64::from(upper)
     };
     (mean, median, (n > ALL_PAIRS).then_some(count))
+}
+
+/// Samples with k(x, x) = 0 have no direction that spherical normalisation could keep. A few are usual, such as empty corners of
+/// images; many are not.
+fn tell_of_blank_samples(
+    gram: &Gram,
+    kernels: &[Kernel],
+    notes: &mut Vec<String>,
+    warnings: &mut Vec<String>,
+) {
+    let blank = |m: usize| gram.self_values(m).iter().filter(|&&k| k <= 0.0).count();
+    let found: Vec<(&str, usize)> = kernels
+        .iter()
+        .enumerate()
+        .filter(|(_, kernel)| kernel.spec.normalize == Normalize::Spherical)
+        .map(|(m, kernel)| (kernel.name.as_str(), blank(m)))
+        .filter(|(_, count)| *count > 0)
+        .collect();
+    let Some((name, most)) = found.iter().max_by_key(|(_, count)| *count) else {
+        return;
+    };
+    let others = match found.len() - 1 {
+        0 => "",
+        _ => ", and so it is with other kernels",
+    };
+    let sentence = format!(
+        "kernel '{name}': {most} of {} samples have k(x, x) = 0; spherical normalisation leaves their rows zero{others}",
+        gram.n_rows()
+    );
+    match most * 100 < gram.n_rows() {
+        true => notes.push(sentence),
+        false => warnings.push(sentence),
+    }
 }
