@@ -247,12 +247,14 @@ impl Kernels {
         }
         let targets = GivenTargets::targets(targets.as_ref());
         mkl.start = start.map(|start| start.inner.clone());
-        let (mut fitted, record) = job::run(py, threads, listener.as_ref(), |reporter| {
+        let (mut fitted, record, glanced) = job::run(py, threads, listener.as_ref(), |reporter| {
             check_count(&targets, self.set.gram().n_rows())?;
             let mut fitted = mkl.fit(&self.set, &targets, reporter)?;
+            let begin = Instant::now();
             if look {
                 fitted.warnings.splice(0..0, glance(&self.set));
             }
+            let glanced = begin.elapsed().as_secs_f64();
             let mut record = Record::new(&fitted);
             if look && fitted.status != Status::Stopped {
                 let options = Options {
@@ -268,13 +270,14 @@ impl Kernels {
                 );
                 fitted.notes.append(&mut notes);
             }
-            Ok((fitted, record))
+            Ok((fitted, record, glanced))
         })?;
         let start = WarmStart::of(&fitted);
         if let Some((rows, n)) = training_rows {
             guarded(|| fitted.model.trained_on(&rows, n))?;
         }
-        let mut training = Training::new(py, &fitted, &record, start, seed, self.seconds)?;
+        let mut training =
+            Training::new(py, &fitted, &record, start, seed, self.seconds + glanced)?;
         training.add_notes(&self.notes);
         Ok((Model::from(fitted.model), training))
     }

@@ -94,7 +94,7 @@ def test_a_report_measures_on_samples(tmp_path, cancer):
     model.report(tmp_path / "report.html", X[400:], words[400:])
     page = (tmp_path / "report.html").read_text()
     right = round(100 * model.score(X[400:], words[400:]), 1)
-    assert f"benign and malignant told apart, <em>{right}\u00a0%</em> right on samples never seen" in page
+    assert f"benign and malignant told apart, <em>{right}\u00a0%</em> right on the samples given" in page
     assert "169 samples" in page and "Confusions" in page and "with 95\u00a0% confidence" in page
     # A class that the model does not know is wrong, and a number of targets that does not fit is said.
     model.report(tmp_path / "report.html", X[400:], np.full(169, "neither"))
@@ -112,7 +112,7 @@ def test_reports_of_other_estimators(tmp_path, cancer):
     mk.MKLRegressor().fit(rows, X[:150, 0]).report(file, X[150:300], X[150:300, 0])
     assert "A value predicted with R²" in file.read_text() and "Prediction against truth" in file.read_text()
     mk.MKLOneClass().fit(rows).report(file, X[150:300])
-    assert "look usual on samples never seen" in file.read_text()
+    assert "look usual on the samples given" in file.read_text()
     mk.MKLClassifier(kernels=[lambda a, b: a @ b.T]).fit(rows, y[:150]).report(file, X[150:300], y[150:300])
     assert "told apart" in file.read_text(), "kernels may be functions"
     stream = mk.OnlineMKLClassifier(kernels="rbf:width=10").fit(rows, y[:150])

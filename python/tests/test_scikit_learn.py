@@ -106,10 +106,10 @@ def test_pipeline_with_data_frames(cancer):
 def test_cross_validation_of_precomputed_kernels_is_that_of_raw_data(cancer):
     X, y = cancer[0][:150], cancer[1][:150]
     kernels = ["linear", "rbf:width=20", "rbf:width=60"]
-    raw = cross_val_predict(mk.MKLClassifier(kernels=kernels), X, y, cv=3, method="decision_function")
+    raw = cross_val_predict(mk.MKLClassifier(kernels=kernels, tol=1e-5), X, y, cv=3, method="decision_function")
     K = mk.gram(X, kernels)
     assert K.shape == (150, 150, 3)
-    given = cross_val_predict(mk.MKLClassifier(kernels="precomputed"), K, y, cv=3, method="decision_function")
+    given = cross_val_predict(mk.MKLClassifier(kernels="precomputed", tol=1e-5), K, y, cv=3, method="decision_function")
     # The kernels are equal to the rounding of f32, the solutions to tol.
     np.testing.assert_allclose(given, raw, atol=0.02)
     search = GridSearchCV(mk.MKLClassifier(kernels="precomputed"), {"C": [0.01, 1.0], "norm": ["lp:1", "lp:2"]}, cv=3).fit(K, y)

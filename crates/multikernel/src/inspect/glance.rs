@@ -5,7 +5,7 @@ use crate::gram::KernelSet;
 use crate::random::Random;
 
 /// So many samples show whether a kernel is constant, the identity, or of another scale than the others.
-const SAMPLES: usize = 64;
+const SAMPLES: usize = 48;
 
 /// What deserves a look before training, in sentences: kernels that are zero, constant or the identity, and large differences of
 /// scale. [`super::inspect_kernels`] looks closer, at many times the price.
@@ -124,7 +124,7 @@ mod tests {
         let found = seen(500, "rbf:view=b,width=1");
         assert!(found[0].contains("numerically the identity"), "{found:?}");
         assert!(
-            found[0].ends_with("(as 64 of the 500 samples show)"),
+            found[0].ends_with("(as 48 of the 500 samples show)"),
             "{found:?}"
         );
     }
