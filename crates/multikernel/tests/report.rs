@@ -461,6 +461,29 @@ fn simpler_ways_are_compared_where_both_were_measured() {
 }
 
 #[test]
+fn one_round_is_no_course_over_time() {
+    let mut model = trained(&of_names(&TEN), Multiclass::Joint);
+    let rounds = |seconds: &[f64]| Rounds {
+        problem: String::new(),
+        seconds: seconds.to_vec(),
+        primal: vec![2.0; seconds.len()],
+        dual: vec![1.9; seconds.len()],
+        validation: Vec::new(),
+    };
+    for (seconds, drawn) in [(&[0.1][..], false), (&[0.1, 0.2], true)] {
+        let record = Record {
+            history: vec![rounds(seconds)],
+            ..Record::of(model.training())
+        };
+        model.set_training(record.beside(&json!({})).unwrap());
+        let html = page("one-round", &model);
+        check(&html);
+        assert!(html.contains("Relative gap, round by round"));
+        assert_eq!(html.contains("Objective over time"), drawn);
+    }
+}
+
+#[test]
 fn a_thousand_kernels() {
     let mut model = trained(&of_names(&TEN), Multiclass::Joint);
     model.set_training(everything(1000, 20, 10, |m| format!("kernel {m:04}")));

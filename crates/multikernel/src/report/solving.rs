@@ -301,6 +301,10 @@ fn gaps(history: &[Rounds], order: &[usize], rounds: usize) -> String {
 
 fn objectives(rounds: &Rounds) -> String {
     let length = rounds.primal.len().min(rounds.seconds.len());
+    // One round is a point, not a course.
+    if length < 2 {
+        return String::new();
+    }
     let line = |name: &str, values: &[f64], class: &str| Line {
         name: name.into(),
         points: places(length.min(values.len()))
