@@ -27,10 +27,10 @@ class OnlineMKLClassifier(ByScores, ClassifierMixin, KernelEstimator):
     Every example is predicted, then learned; none has to be seen twice. `partial_fit` goes on where the last call ended, `fit`
     starts anew and may pass over the data several times.
 
-    What kernels take from data, widths such as ``"mean"`` (all kernels of None have them) and factors of normalisations, is taken
-    from the samples of the first call and stays as it is: give a few hundred there, at least two that differ. Kernels with numbers
-    as widths, such as ``"rbf:width=10"``, may begin with a single sample. Scale features yourself, by statistics that stay as they
-    are.
+    What kernels take from data, widths such as ``"mean"`` (all kernels of None have them) and factors of normalisations, is
+    taken from the samples of the first call and stays as it is: give a few hundred there, at least two that differ. Kernels
+    with numbers as widths, such as ``"rbf:width=10"``, may begin with a single sample. Scale features yourself, by statistics
+    that stay as they are.
 
     Parameters
     ----------

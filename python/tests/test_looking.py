@@ -1,8 +1,8 @@
 """Pictures and the notebook's view."""
 
-import html
 import re
 import subprocess
+from html import escape
 
 import matplotlib
 import numpy as np
@@ -84,7 +84,7 @@ def test_a_report_says_how_the_model_was_called(tmp_path, cancer):
     page = (tmp_path / "report.html").read_text()
     text = re.sub("<[^>]*>", "", page)
     called = f"MKLRegressor(kernels={' '.join(repr(model.kernels).split())}, norm=array([[1., 0.], [0., 1.]]), C=2.5).fit(X, y)"
-    assert html.escape(called, quote=False) in text, "what differs from the defaults, as it was when it was fitted"
+    assert escape(called, quote=False) in text, "what differs from the defaults, as it was when it was fitted"
 
 
 def test_a_report_measures_on_samples(tmp_path, cancer):
