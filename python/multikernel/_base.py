@@ -47,21 +47,21 @@ def _json(value: Any) -> str:
 
 
 @functools.cache
-def _defaults(estimator: type) -> dict[str, Any]:
-    parameters = inspect.signature(estimator.__init__).parameters
-    return {name: parameter.default for name, parameter in parameters.items() if name != "self"}
+def _defaults(estimator: Any) -> dict[str, Any]:
+    return {name: parameter.default for name, parameter in inspect.signature(estimator).parameters.items()}
 
 
 def _call(estimator: BaseEstimator) -> str:
     """The call that made an estimator; its `repr` says the same, but takes as long as training on 100 samples."""
+    kind: Any = type(estimator)
     given = []
-    for name, default in _defaults(type(estimator)).items():
+    for name, default in _defaults(kind).items():
         value = getattr(estimator, name)
         if value is not default:
             text = " ".join(repr(value).split())
             if text != repr(default):
                 given.append(f"{name}={text if len(text) <= LONGEST_VALUE else text[:LONGEST_VALUE] + '…'}")
-    return f"{type(estimator).__name__}({', '.join(given)})"
+    return f"{kind.__name__}({', '.join(given)})"
 
 
 class KernelEstimator(BaseEstimator):

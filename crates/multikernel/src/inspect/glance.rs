@@ -6,6 +6,8 @@ use crate::random::Random;
 
 /// So many samples show whether a kernel is constant, the identity, or of another scale than the others.
 const SAMPLES: usize = 48;
+/// Ratio of scales from which the larger kernel surely drowns the smaller: nobody asked for this look, so it tells of less.
+const UNEVEN: f64 = 1000.0;
 
 /// What deserves a look before training, in sentences: kernels that are zero, constant or the identity, and large differences of
 /// scale. [`super::inspect_kernels`] looks closer, at many times the price.
@@ -27,7 +29,7 @@ pub fn glance(kernels: &KernelSet) -> Vec<String> {
         })
         .collect();
     let mut found = each(samples.len(), &looks);
-    found.extend(uneven(&looks));
+    found.extend(uneven(&looks, UNEVEN));
     if samples.len() < n {
         for sentence in &mut found {
             *sentence += &format!(" (as {} of the {n} samples show)", samples.len());

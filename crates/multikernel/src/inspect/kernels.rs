@@ -343,15 +343,15 @@ pub(super) fn each(n: usize, kernels: &[Look<'_>]) -> Vec<String> {
     out
 }
 
-/// Whether the scales of kernels differ so much that the larger ones drown the others.
-pub(super) fn uneven(kernels: &[Look<'_>]) -> Option<String> {
+/// Whether the scales of kernels differ by so much or more, so that the larger ones drown the others.
+pub(super) fn uneven(kernels: &[Look<'_>], by: f64) -> Option<String> {
     let mut varying: Vec<&Look<'_>> = kernels
         .iter()
         .filter(|k| k.variation >= CONSTANT && k.variance > 0.0)
         .collect();
     varying.sort_by(|a, b| a.variance.total_cmp(&b.variance));
     match &varying[..] {
-        [smallest, .., largest] if largest.variance >= UNEVEN * smallest.variance => Some(format!(
+        [smallest, .., largest] if largest.variance >= by * smallest.variance => Some(format!(
             "the scales of the kernels differ by a factor of {:.0} (variance {:.3e} of '{}' against {:.3e} of '{}'), so the larger ones are favoured; consider normalize=multiplicative",
             largest.variance / smallest.variance,
             largest.variance,
@@ -390,7 +390,7 @@ fn warnings(n: usize, kernels: &[KernelSummary], near_duplicates: &[Vec<usize>])
             worst.map_or(0.0, |k| k.smallest_eigenvalue)
         ));
     }
-    out.extend(uneven(&looks));
+    out.extend(uneven(&looks, UNEVEN));
     if !near_duplicates.is_empty() {
         let groups: Vec<String> = near_duplicates
             .iter()
