@@ -127,3 +127,43 @@ impl<'g> Rows<'g> {
         self.chunks.truncate(self.held);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Dense, View, ViewData, Views};
+    use crate::gram::{KernelSet, Options};
+    use crate::kernel::KernelSpec;
+
+    #[test]
+    fn rows_that_are_held_and_those_of_a_block_share_the_memory() {
+        let n = 120;
+        let view = View {
+            name: "x".into(),
+            columns: Vec::new(),
+            data: ViewData::Dense(Dense::new(n, 1, (0..n).map(|i| i as f32).collect()).unwrap()),
+        };
+        let views = Views::new(vec![view]).unwrap();
+        let specs = KernelSpec::parse("rbf:width=1|10|100").unwrap();
+        let set = KernelSet::new(&specs, &views, &Options::default(), &()).unwrap();
+        let each = Rows::new(set.gram(), 0).bytes_per_sample();
+        assert!(each > 0, "rows are made");
+        for samples in [2, 30, 119, 120, 1000] {
+            let memory = samples * each;
+            let mut rows = Rows::new(set.gram(), memory);
+            let block = (rows.bytes_of_block() / each).min(n as u64) as usize;
+            assert!(block > 0);
+            let all: Vec<usize> = (0..n).collect();
+            // Twice: rows that are held from the first pass stay where they are.
+            for block in all.chunks(block).chain(all.chunks(block)) {
+                rows.prepare(block);
+                let used: usize = rows.chunks.iter().map(|chunk| 4 * chunk.len()).sum();
+                assert!(used as u64 <= memory, "{used} bytes of {memory}");
+                rows.end_block();
+            }
+            let held = rows.slots.iter().filter(|s| matches!(s, Slot::At { .. }));
+            let held = held.count() as u64;
+            assert!(held <= samples && (samples < n as u64 || held == n as u64));
+        }
+    }
+}
