@@ -305,10 +305,10 @@ fn stacked(gram: &Gram, observer: &dyn Observer) -> Result<Array3<f32>> {
             remedy: "take fewer kernels or samples".into(),
         });
     }
-    let mut values = Vec::with_capacity(m * rows * cols);
-    for k in 0..m {
+    let mut values = vec![0.0; m * rows * cols];
+    for (k, values) in values.chunks_mut((rows * cols).max(1)).enumerate() {
         observe::work(observer, "computing kernels", k, m)?;
-        values.append(&mut gram.kernel(k).matrix());
+        gram.kernel(k).matrix_into(values);
     }
     Array3::from_shape_vec((m, rows, cols), values).map_err(shape)
 }

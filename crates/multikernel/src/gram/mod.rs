@@ -553,7 +553,7 @@ fn for_pairs(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Dense, View, ViewData, Views};
+    use crate::data::{Dense, View, ViewData, Views, digits};
     use crate::kernel::KernelSpec;
 
     #[test]
@@ -591,6 +591,36 @@ mod tests {
                     (form - want).abs() < 1e-4 * want.abs().max(1.0),
                     "{m}: {form} {want}"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn a_matrix_replaces_what_was_in_the_memory() {
+        let data = digits().unwrap();
+        let views = data.views.select(&(0..70).collect::<Vec<_>>()).unwrap();
+        let specs = [
+            "rbf:width=mean*0.5|mean",
+            "linear:normalize=center",
+            "poly:degree=2,normalize=spherical",
+        ];
+        let specs: Vec<KernelSpec> = specs
+            .iter()
+            .flat_map(|s| KernelSpec::parse(s).unwrap())
+            .collect();
+        let set = KernelSet::new(&specs, &views, &Options::default(), &()).unwrap();
+        let some: Vec<usize> = (0..70).step_by(3).collect();
+        for gram in [
+            set.gram().clone(),
+            set.gram().subset(&some),
+            set.gram().block(&some, &[5, 1]),
+        ] {
+            let mut memory = vec![f32::NAN; gram.n_rows() * gram.n_cols()];
+            let all = vec![1.0; gram.n_kernels()];
+            let alone = (0..gram.n_kernels()).map(|m| gram.kernel(m));
+            for combined in alone.chain([gram.combine(&all)]) {
+                combined.matrix_into(&mut memory);
+                assert_eq!(memory, combined.matrix());
             }
         }
     }

@@ -98,10 +98,11 @@ pub fn inspect_kernels(
         .par_iter()
         .zip(packed.rows_mut())
         .enumerate()
-        .map(|(m, (kernel, packed))| {
-            let values = gram.kernel(m).matrix();
-            let summary = summarise(kernel, &values, target.as_ref(), packed);
-            same.keep(&values);
+        .map_init(Vec::new, |values, (m, (kernel, packed))| {
+            values.resize(n * n, 0.0);
+            gram.kernel(m).matrix_into(values);
+            let summary = summarise(kernel, values, target.as_ref(), packed);
+            same.keep(values);
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             observe::work(observer, "inspecting kernels", done, total)?;
             Ok(summary)
