@@ -5,14 +5,14 @@ const LARGE: usize = 4 << 20;
 
 /// `len` zeros. A large vector comes in large pages where the system has them: a matrix that is written once costs more
 /// in page faults of 4 KiB than in arithmetic.
-pub(crate) fn zeros(len: usize) -> Vec<f32> {
-    let mut values = vec![0.0; len];
+pub(crate) fn zeros<T: Default + Clone>(len: usize) -> Vec<T> {
+    let mut values = vec![T::default(); len];
     ask_for_large_pages(&mut values);
     values
 }
 
 #[cfg(target_os = "linux")]
-fn ask_for_large_pages(values: &mut [f32]) {
+fn ask_for_large_pages<T>(values: &mut [T]) {
     let bytes = size_of_val(values);
     if bytes < LARGE {
         return;
@@ -30,7 +30,7 @@ fn ask_for_large_pages(values: &mut [f32]) {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn ask_for_large_pages(_values: &mut [f32]) {
+fn ask_for_large_pages<T>(_values: &mut [T]) {
     let _ = LARGE;
 }
 
@@ -49,7 +49,7 @@ mod tests {
             LARGE / 4 + 1,
             3 * LARGE / 4 + 5,
         ] {
-            let mut values = zeros(len);
+            let mut values: Vec<f32> = zeros(len);
             assert_eq!(values.len(), len);
             assert!(values.iter().all(|&v| v == 0.0));
             values.fill(1.0);

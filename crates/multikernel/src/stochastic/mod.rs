@@ -52,10 +52,6 @@ pub(crate) use steps::Adaptive;
 use steps::{Rule, Seen};
 pub(crate) use theta::{Follow, Lengths, Theta};
 
-/// Samples in a block, at least
-const LEAST_BLOCK: usize = 64;
-/// and at most.
-const MOST_BLOCK: usize = 2048;
 /// The observer hears of unfinished epochs at most so often.
 const QUIET: Duration = Duration::from_millis(100);
 /// A look corrects the dual point for clipped samples if they are at most one in so many: its cost grows with their square.
@@ -84,7 +80,7 @@ pub struct Settings {
     pub seed: u64,
     /// Where scores come from; by default stored if the memory allows.
     pub storage: Option<Storage>,
-    /// Samples in a block; by default chosen from the numbers of classes and updates and the memory.
+    /// Samples in a block; by default as many as work well together and the memory allows.
     pub block: Option<usize>,
 }
 
@@ -330,8 +326,6 @@ struct Run<'a> {
     active: Vec<usize>,
     /// Samples in a block.
     block: usize,
-    /// Updates of the last epoch.
-    recent_updates: usize,
     /// C_i over the mean cost.
     shares: Vec<f64>,
     lambda: f64,
@@ -386,9 +380,8 @@ impl<'a> Run<'a> {
             told: now,
             random: Random::new(settings.seed),
             learner: Learner::new(block_norm, n, outputs, kernels),
-            block: settings.block.unwrap_or(0).max(1),
+            block: settings.block.unwrap_or_else(|| scores.block_size()).max(1),
             scores,
-            recent_updates: active.len(),
             shares: costs.iter().map(|c| c / mean).collect(),
             lambda: 1.0 / total,
             active,
@@ -481,11 +474,7 @@ impl<'a> Run<'a> {
                     .collect()
             }
         };
-        let before = self.updates;
         let mut ended = None;
-        if self.settings.block.is_none() {
-            self.block = self.block_size();
-        }
         for (b, block) in order.chunks(self.block).enumerate() {
             if self.limits.deadline.is_some_and(|d| Instant::now() >= d) {
                 ended = Some(Status::TimeLimit);
@@ -509,7 +498,6 @@ impl<'a> Run<'a> {
             }
             self.do_block(block, stage, rule);
         }
-        self.recent_updates = (self.updates - before) as usize;
         let now = self.look(stage);
         let round = self.history.len() + 1;
         self.history.push(now);
@@ -531,15 +519,6 @@ impl<'a> Run<'a> {
         // Stage 1 gives R, and w may be anywhere: a gap counts in stage 2.
         let reached = relative_gap(now.look.primal, now.look.dual) <= self.limits.tolerance;
         (reached && stage == Stage::Batch).then_some(Status::Converged)
-    }
-
-    /// The size of a block at which its two costs are alike: with n samples, K classes and U updates in an epoch, passes over
-    /// all n K M stored scores, n/B times, and U corrections of B/2 samples with M kernels each.
-    fn block_size(&self) -> usize {
-        let (n, classes) = (self.active.len() as f64, self.objective.outputs() as f64);
-        let balanced = n * (classes / self.recent_updates.max(1) as f64).sqrt();
-        let wanted = (balanced as usize).clamp(LEAST_BLOCK, MOST_BLOCK) as u64;
-        wanted.min(self.scores.most_samples()).max(1) as usize
     }
 
     fn do_block(&mut self, block: &[usize], stage: Stage, rule: &mut Rule) {
@@ -622,6 +601,7 @@ impl<'a> Run<'a> {
     /// Objective and a lower bound of the optimum, and lengths computed from scratch on the way.
     fn look(&mut self, stage: Stage) -> Epoch {
         let outputs = self.objective.outputs();
+        self.scores.settle();
         let kept = Coefficients::new(self.learner.kept_coefficients(), outputs);
         let squares = match self.scores.products(self.learner.kept_coefficients()) {
             Some(squares) => squares,

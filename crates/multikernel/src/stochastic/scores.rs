@@ -1,31 +1,34 @@
 //! The scores (K_m ĉ)_i of all kernels and classes at the samples of one block after the other.
 //!
-//! At a block's start the scores of its samples are gathered; inside the block every update leaves its kernel values with the
-//! block's samples, and a sample that is visited takes in all updates before it; at its end the block's updates reach everyone.
-//! * **Stored**: the scores of all samples are kept, and the end of a block is one pass over the rows of the samples that were
-//!   updated: all updates of a tile of columns while it is in cache, all threads.
+//! At a block's start the scores of its samples are current; inside the block every update leaves its kernel values with the block's
+//! samples, and a sample that is visited takes in those it has not seen yet, in the order in which they were made.
+//! * **Stored**: the scores of all samples are kept. At its end a block leaves the kernel values of its updates with all samples, which
+//!   take them in when a block has them again, or all at once when there are many: with all threads, each score once.
 //! * **On the fly**: nothing is kept; the start of a block is a product of its samples' rows with all coefficients.
 //!
 //! Both read the same f32 rows, so they agree to the rounding of f64 sums.
 
 use super::rows::Rows;
+use super::theta::weighted_sums;
 use crate::gram::Gram;
-use crate::math::{dot, mixed_dot};
+use crate::math::mixed_dot;
+use crate::pages::zeros;
 use rayon::prelude::*;
 
-/// Samples side by side in the stored scores of a class: a line of the cache, so that the scores of one sample lie line after
-/// line.
+/// Samples per task.
+const TILE: usize = 64;
+/// Samples that take in an update together: their scores stay in cache while all updates pass.
+const TOGETHER: usize = 8;
+/// Columns and rows that are turned at a time.
 const SIDE: usize = 8;
-/// Samples per task of a pass: their scores stay in cache while all updates pass.
-const TILE: usize = 256;
-/// Sums kept in registers at a time.
-const LANES: usize = 4 * SIDE;
-/// Samples of a block per task when their scores are gathered.
-const GATHER: usize = 64;
-/// Samples whose kernel values are turned from row after row to sample after sample at a time: they stay in cache.
-const TRANSPOSE: usize = 64;
-/// Below so many numbers a loop is over before other threads would have woken up.
+/// There is memory for at least so many updates of all samples.
+const LEAST_UPDATES: usize = 16;
+/// Numbers per task: fewer are done before another thread would have woken up.
 const SMALL: usize = 1 << 14;
+/// Samples in a block: few, so that few updates are taken in by one thread,
+const STORED_BLOCK: u64 = 64;
+/// and many, so that there is work for all threads when it starts.
+const BLOCK_ON_THE_FLY: u64 = 256;
 
 /// Where the scores at the start of a block come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,36 +39,40 @@ pub enum Storage {
     OnTheFly,
 }
 
-/// Scores of one block of samples, current after every update.
+/// Scores of samples, current when they are visited.
 #[derive(Debug)]
 pub(super) struct Scores<'g> {
     rows: Rows<'g>,
     outputs: usize,
-    samples: usize,
-    /// Kernel after kernel, in it [`SIDE`] samples after others, in it class after class; none on the fly.
-    stored: Option<Vec<f64>>,
+    storage: Storage,
     /// The block's samples, in the order in which they are visited.
     block: Vec<usize>,
-    /// Sample and place of the block's samples by sample: neighbours share lines of the stored scores.
-    sorted: Vec<(usize, usize)>,
-    /// Where in `sorted` the sample of a place stands.
-    ranks: Vec<usize>,
-    /// Of the block: sample after sample as sorted, in it class after class, in it one number per kernel.
-    current: Vec<f64>,
+    /// Stored: of all samples; on the fly: of the block's, in its order. Sample after sample, in it class after class, in it one
+    /// number per kernel.
+    kept: Vec<f64>,
+    /// The updates that the scores of each of these samples have taken in: the first so many.
+    taken: Vec<usize>,
     updates: Vec<Update>,
     /// What the kernel values of every update are multiplied by: its change times the factors of the rows.
     slopes: Vec<f64>,
-    /// The kernels' values between updated samples and those of the block: sample after sample as sorted.
+    /// Updates of blocks before this one.
+    before: usize,
+    /// Their kernels' values between updated samples and all samples: update after update, sample after sample.
     values: Vec<f32>,
+    /// So many of them are in use,
+    used_values: usize,
+    /// and so many are enough.
     most_values: usize,
+    /// The same for the updates of this block and its samples,
+    near: Vec<f32>,
+    /// which are of these samples.
+    updated: Vec<usize>,
 }
 
-/// A change of ĉ inside the block.
+/// A change of ĉ of one class.
 #[derive(Debug)]
 struct Update {
-    sample: usize,
     class: usize,
-    change: f64,
     /// Where its kernel values begin.
     values: usize,
 }
@@ -74,50 +81,56 @@ impl<'g> Scores<'g> {
     /// Uses about `memory` bytes; a storage asked for is taken whatever it needs.
     pub(super) fn new(gram: &'g Gram, outputs: usize, memory: u64, asked: Option<Storage>) -> Self {
         let samples = gram.n_rows();
-        let numbers = gram.n_kernels() * outputs * samples.next_multiple_of(TILE);
-        // Half as much again for the updates of a block; a block of the size chosen for it rarely needs it all.
-        let bytes = 12 * numbers as u64;
+        let of_update = gram.n_kernels() * samples;
+        let numbers = of_update * outputs;
+        let values = of_update * outputs.max(LEAST_UPDATES);
+        // They are enough before they are too many.
+        let bytes = (8 * numbers + 4 * (values + of_update)) as u64;
         let storage = asked.unwrap_or(if bytes <= memory {
             Storage::Stored
         } else {
             Storage::OnTheFly
         });
-        let stored = (storage == Storage::Stored).then(|| vec![0.0; numbers]);
-        let most_values = match storage {
-            Storage::Stored => numbers,
-            Storage::OnTheFly => numbers.min((memory / 16) as usize),
-        };
-        let rest = match storage {
-            Storage::Stored => memory.saturating_sub(bytes),
-            Storage::OnTheFly => memory - 4 * most_values as u64,
+        let (kept, most_values, rest) = match storage {
+            Storage::Stored => (numbers, values, memory.saturating_sub(bytes)),
+            Storage::OnTheFly => {
+                let most = values.min((memory / 16) as usize);
+                (0, most, memory - 4 * most as u64)
+            }
         };
         Scores {
             rows: Rows::new(gram, rest),
             outputs,
-            samples,
-            stored,
+            storage,
             block: Vec::new(),
-            sorted: Vec::new(),
-            ranks: Vec::new(),
-            current: Vec::new(),
+            kept: zeros(kept),
+            taken: vec![0; if kept > 0 { samples } else { 0 }],
             updates: Vec::new(),
             slopes: Vec::new(),
-            values: Vec::new(),
+            before: 0,
+            values: match storage {
+                Storage::Stored => zeros(values + of_update),
+                Storage::OnTheFly => Vec::new(),
+            },
+            used_values: 0,
             most_values,
+            near: Vec::new(),
+            updated: Vec::new(),
         }
     }
 
     pub(super) fn storage(&self) -> Storage {
-        match self.stored {
-            Some(_) => Storage::Stored,
-            None => Storage::OnTheFly,
-        }
+        self.storage
     }
 
-    /// The largest block whose rows and scores there is memory for.
-    pub(super) fn most_samples(&self) -> u64 {
-        let each = self.rows.bytes_per_sample() + 8 * self.width() as u64;
-        self.rows.bytes_of_block() / each.max(1)
+    /// The samples that a block should have, if there is memory for their rows and scores.
+    pub(super) fn block_size(&self) -> usize {
+        let (scores, wanted) = match self.storage {
+            Storage::Stored => (0, STORED_BLOCK),
+            Storage::OnTheFly => (8 * self.width() as u64, BLOCK_ON_THE_FLY),
+        };
+        let each = self.rows.bytes_per_sample() + scores;
+        wanted.min(self.rows.bytes_of_block() / each.max(1)).max(1) as usize
     }
 
     /// Numbers per sample.
@@ -127,76 +140,31 @@ impl<'g> Scores<'g> {
 
     /// Begins a block; ĉ as it is now.
     pub(super) fn begin(&mut self, block: &[usize], coefficients: &[f64]) {
-        let width = self.width();
-        let (kernels, outputs) = (self.rows.kernels(), self.outputs);
         self.block.clear();
         self.block.extend_from_slice(block);
-        self.sorted.clear();
-        self.sorted.extend(
-            block
-                .iter()
-                .copied()
-                .enumerate()
-                .map(|(place, i)| (i, place)),
-        );
-        self.sorted.sort_unstable();
-        self.ranks.resize(block.len(), 0);
-        for (rank, &(_, place)) in self.sorted.iter().enumerate() {
-            self.ranks[place] = rank;
+        if self.storage == Storage::Stored {
+            self.take_in_block();
+            return;
         }
+        let (kernels, outputs, width) = (self.rows.kernels(), self.outputs, self.width());
+        self.taken.clear();
+        self.taken.resize(block.len(), 0);
         // every number is written below
-        self.current.resize(block.len() * width, 0.0);
-        match &self.stored {
-            Some(stored) => {
-                let each = stored.len() / kernels.max(1);
-                let gather = |(samples, out): (&[(usize, usize)], &mut [f64])| {
-                    let line_of = |i: usize| i / SIDE * (outputs * SIDE);
-                    let same =
-                        |a: &(usize, usize), b: &(usize, usize)| line_of(a.0) == line_of(b.0);
-                    let mut rest = out;
-                    for neighbours in samples.chunk_by(same) {
-                        let (out, later) = rest.split_at_mut(neighbours.len() * width);
-                        rest = later;
-                        for (m, scores) in stored.chunks(each).enumerate() {
-                            let (lines, _) = scores[line_of(neighbours[0].0)..].as_chunks::<SIDE>();
-                            for (k, line) in lines.iter().take(outputs).enumerate() {
-                                let outs = out.chunks_exact_mut(width);
-                                for (out, (i, _)) in outs.zip(neighbours) {
-                                    out[k * kernels + m] = line[i % SIDE];
-                                }
-                            }
-                        }
-                    }
-                };
-                if block.len() * width < SMALL {
-                    gather((&self.sorted, &mut self.current));
-                } else {
-                    let parts = self.sorted.par_chunks(GATHER);
-                    parts
-                        .zip(self.current.par_chunks_mut(GATHER * width))
-                        .for_each(gather);
+        self.kept.resize(block.len() * width, 0.0);
+        self.rows.prepare(block);
+        let by_class: Vec<f64> = (0..outputs)
+            .flat_map(|k| coefficients.iter().skip(k).step_by(outputs).copied())
+            .collect();
+        let rows = &self.rows;
+        let pairs = block.par_iter().zip(self.kept.par_chunks_mut(width));
+        pairs.for_each(|(&i, out)| {
+            for m in 0..kernels {
+                let (row, factor) = rows.get(m, i);
+                for (k, c) in by_class.chunks(row.len()).enumerate() {
+                    out[k * kernels + m] = factor * mixed_dot(row, c);
                 }
             }
-            None => {
-                self.rows.prepare(block);
-                let by_class: Vec<f64> = (0..outputs)
-                    .flat_map(|k| coefficients.iter().skip(k).step_by(outputs).copied())
-                    .collect();
-                let rows = &self.rows;
-                let pairs = self
-                    .sorted
-                    .par_iter()
-                    .zip(self.current.par_chunks_mut(width));
-                pairs.for_each(|(&(i, _), out)| {
-                    for m in 0..kernels {
-                        let (row, factor) = rows.get(m, i);
-                        for (k, c) in by_class.chunks(row.len()).enumerate() {
-                            out[k * kernels + m] = factor * mixed_dot(row, c);
-                        }
-                    }
-                });
-            }
-        }
+        });
     }
 
     /// Whether rows of some of these samples would have to be made for an update.
@@ -209,22 +177,95 @@ impl<'g> Scores<'g> {
         self.rows.prepare(samples);
     }
 
-    /// The scores of the sample at a place of the block when it was visited, before that when the block began: class after
-    /// class, in it one number per kernel.
-    pub(super) fn at(&self, place: usize) -> &[f64] {
-        let (width, rank) = (self.width(), self.ranks[place]);
-        &self.current[rank * width..(rank + 1) * width]
+    /// Where the scores of the sample at a place of the block are kept.
+    fn slot(&self, place: usize) -> usize {
+        match self.storage {
+            Storage::Stored => self.block[place],
+            Storage::OnTheFly => place,
+        }
     }
 
-    /// Brings the scores of the sample at a place of the block up to date; once for each place, in their order.
+    /// The scores of the sample at a place of the block, with the updates that they have taken in: class after class, in it one number
+    /// per kernel.
+    pub(super) fn at(&self, place: usize) -> &[f64] {
+        let (width, slot) = (self.width(), self.slot(place));
+        &self.kept[slot * width..(slot + 1) * width]
+    }
+
+    /// Brings the scores of the sample at a place of the block up to date.
     pub(super) fn visit(&mut self, place: usize) {
-        let (width, rank, kernels) = (self.width(), self.ranks[place], self.rows.kernels());
-        let scores = &mut self.current[rank * width..(rank + 1) * width];
-        for (update, slopes) in self.updates.iter().zip(self.slopes.chunks_exact(kernels)) {
-            let values = &self.values[update.values + rank * kernels..];
-            let scores = &mut scores[update.class * kernels..(update.class + 1) * kernels];
-            add_values(scores, &values[..kernels], slopes);
+        let (width, slot, kernels) = (self.width(), self.slot(place), self.rows.kernels());
+        let taken = std::mem::replace(&mut self.taken[slot], self.updates.len());
+        if taken < self.updates.len() {
+            take(
+                &mut self.kept[slot * width..(slot + 1) * width],
+                &self.updates[taken..],
+                &self.slopes[taken * kernels..],
+                &self.near[place * kernels..],
+            );
         }
+    }
+
+    /// The block's samples take in the updates of the blocks before.
+    fn take_in_block(&mut self) {
+        let (width, kernels) = (self.width(), self.rows.kernels());
+        if self.updates.is_empty() {
+            return;
+        }
+        let (updates, slopes, values) = (by_class(&self.updates), &self.slopes, &self.values);
+        let mut samples = self.block.clone();
+        samples.sort_unstable();
+        samples.dedup();
+        // Their scores, apart from each other, for several threads.
+        let mut apart = Vec::with_capacity(samples.len());
+        let (mut kept, mut taken, mut from) = (&mut self.kept[..], &mut self.taken[..], 0);
+        for j in samples {
+            let (own, later) = kept[(j - from) * width..].split_at_mut(width);
+            let Some((own_taken, later_taken)) = taken[j - from..].split_first_mut() else {
+                break;
+            };
+            apart.push((j, own, own_taken));
+            (kept, taken, from) = (later, later_taken, j + 1);
+        }
+        let enough = SMALL / (updates.len() * kernels) + 1;
+        apart
+            .into_par_iter()
+            .with_min_len(enough)
+            .for_each(|(j, scores, taken)| {
+                let values = &values[j * kernels..];
+                take_together(scores, &[*taken], &updates, slopes, values);
+                *taken = updates.len();
+            });
+    }
+
+    /// Brings the scores of all samples up to date. Not inside a block.
+    pub(super) fn settle(&mut self) {
+        let (width, kernels) = (self.width(), self.rows.kernels());
+        if !self.updates.is_empty() {
+            let (updates, slopes, values) = (by_class(&self.updates), &self.slopes, &self.values);
+            let tiles = self.kept.par_chunks_mut(TILE * width).enumerate();
+            let taken = self.taken.par_chunks(TILE);
+            tiles.zip(taken).for_each(|((tile, kept), taken)| {
+                let parts = kept.chunks_mut(TOGETHER * width);
+                for (part, (kept, taken)) in parts.zip(taken.chunks(TOGETHER)).enumerate() {
+                    let first = tile * TILE + part * TOGETHER;
+                    let values = &values[first * kernels..];
+                    take_together(kept, taken, &updates, slopes, values);
+                }
+            });
+        }
+        self.no_updates();
+    }
+
+    /// There are none that anybody has not taken in.
+    fn no_updates(&mut self) {
+        self.updates.clear();
+        self.slopes.clear();
+        self.before = 0;
+        self.used_values = 0;
+        self.near.clear();
+        self.updated.clear();
+        self.taken.fill(0);
     }
 
     /// ĉ of the sample at a place of the block, visited last, has changed.
@@ -232,187 +273,221 @@ impl<'g> Scores<'g> {
         let sample = self.block[place];
         self.rows.prepare(&[sample]);
         let kernels = self.rows.kernels();
-        let values = self.values.len();
-        let (of_rows, factors): (Vec<&[f32]>, Vec<f64>) =
-            (0..kernels).map(|m| self.rows.get(m, sample)).unzip();
+        let values = self.near.len();
+        self.near.resize(values + self.block.len() * kernels, 0.0);
+        let factors: Vec<f64> = (0..kernels)
+            .map(|m| {
+                let (row, factor) = self.rows.get(m, sample);
+                let near = self.near[values + m..].iter_mut().step_by(kernels);
+                for (value, &j) in near.zip(&self.block) {
+                    *value = row[j];
+                }
+                factor
+            })
+            .collect();
         for &(class, change) in changes {
-            self.updates.push(Update {
-                sample,
-                class,
-                change,
-                values,
-            });
+            self.updates.push(Update { class, values });
             self.slopes
                 .extend(factors.iter().map(|factor| factor * change));
         }
-        // Samples visited already get values too, though nobody reads them: in the order of the samples all of a row passes
-        // through the cache once, and threads share the work.
-        self.values.resize(values + self.block.len() * kernels, 0.0);
-        let transpose = |(samples, out): (&[(usize, usize)], &mut [f32])| {
-            for (m, row) in of_rows.iter().enumerate() {
-                for (value, &(j, _)) in out[m..].iter_mut().step_by(kernels).zip(samples) {
-                    *value = row[j];
-                }
-            }
-        };
-        let out = &mut self.values[values..];
-        let tiles = self.sorted.chunks(TRANSPOSE);
-        tiles
-            .zip(out.chunks_mut(TRANSPOSE * kernels))
-            .for_each(transpose);
+        self.updated.push(sample);
     }
 
-    /// Whether the block's updates fill the memory meant for them: end it, and begin another with the samples left.
+    /// Leaves the kernel values of the block's updates with all samples.
+    fn spread(&mut self) {
+        let (kernels, samples) = (self.rows.kernels(), self.taken.len());
+        let each = samples * kernels;
+        let from = self.used_values;
+        let of_block = self.block.len() * kernels;
+        for update in &mut self.updates[self.before..] {
+            update.values = from + update.values / of_block * each;
+        }
+        self.before = self.updates.len();
+        self.used_values = from + self.updated.len() * each;
+        // Only if nobody asked whether they are full.
+        if self.values.len() < self.used_values {
+            self.values.resize(self.used_values, 0.0);
+        }
+        let columns = (SMALL / kernels).next_multiple_of(SIDE);
+        let rows = &self.rows;
+        let values = self.values[from..self.used_values].par_chunks_mut(each);
+        values.zip(&self.updated).for_each(|(values, &sample)| {
+            values
+                .par_chunks_mut(columns * kernels)
+                .enumerate()
+                .for_each(|(task, values)| {
+                    let of_kernels = (0..kernels).map(|m| rows.get(m, sample).0);
+                    let of_kernels = of_kernels.map(|row| &row[task * columns..]);
+                    turn(&of_kernels.collect::<Vec<_>>(), values);
+                });
+        });
+        self.near.clear();
+        self.updated.clear();
+    }
+
+    /// Whether updates fill the memory meant for them: end the block, and begin another with the samples left.
     pub(super) fn is_full(&self) -> bool {
-        !self.updates.is_empty() && self.values.len() >= self.most_values
+        let used = match self.storage {
+            Storage::Stored => {
+                self.used_values + self.updated.len() * self.taken.len() * self.rows.kernels()
+            }
+            Storage::OnTheFly => self.near.len(),
+        };
+        used > 0 && used >= self.most_values
     }
 
     /// Ends the block.
     pub(super) fn end(&mut self) {
-        if let Some(stored) = &mut self.stored
-            && !self.updates.is_empty()
-        {
-            // updates by class, in the order in which they were made
-            let outputs = self.outputs;
-            self.updates.sort_by_key(|u| u.class);
-            let (rows, updates, samples) = (&self.rows, &self.updates, self.samples);
-            let tiles = samples.div_ceil(TILE);
-            stored
-                .par_chunks_mut(outputs * TILE)
-                .enumerate()
-                .for_each(|(task, scores)| {
-                    let (m, tile) = (task / tiles, task % tiles);
-                    let (from, to) = (tile * TILE, ((tile + 1) * TILE).min(samples));
-                    let mut terms: Vec<(&[f32], f64)> = Vec::with_capacity(updates.len());
-                    for same in updates.chunk_by(|a, b| a.class == b.class) {
-                        terms.clear();
-                        terms.extend(same.iter().map(|update| {
-                            let (row, factor) = rows.get(m, update.sample);
-                            (&row[from..to], factor * update.change)
-                        }));
-                        add_rows(&terms, to - from, same[0].class, outputs, scores);
-                    }
-                });
+        match self.storage {
+            Storage::Stored => {
+                let full = self.is_full();
+                if !self.updated.is_empty() {
+                    self.spread();
+                }
+                if full {
+                    self.settle();
+                }
+            }
+            Storage::OnTheFly => self.no_updates(),
         }
-        self.updates.clear();
-        self.slopes.clear();
-        self.values.clear();
         self.rows.end_block();
     }
 
     /// Multiplies all scores.
     pub(super) fn fold(&mut self, factor: f64) {
-        if let Some(stored) = &mut self.stored {
-            stored.iter_mut().for_each(|s| *s *= factor);
-        }
-        self.current.iter_mut().for_each(|s| *s *= factor);
-        self.updates.iter_mut().for_each(|u| u.change *= factor);
+        self.kept.iter_mut().for_each(|s| *s *= factor);
         self.slopes.iter_mut().for_each(|s| *s *= factor);
     }
 
     /// All coefficients are 0 now.
     pub(super) fn forget(&mut self) {
-        if let Some(stored) = &mut self.stored {
-            stored.fill(0.0);
-        }
-        self.current.fill(0.0);
-        self.updates.clear();
-        self.slopes.clear();
-        self.values.clear();
+        self.kept.fill(0.0);
+        self.no_updates();
     }
 
     /// Σ_i ⟨x_i, (K_m ĉ)_i⟩ for every kernel, from the stored scores, for any x of one row per sample; none on the fly.
-    /// Not inside a block.
+    /// They must be settled.
     pub(super) fn products(&self, x: &[f64]) -> Option<Vec<f64>> {
-        let stored = self.stored.as_ref()?;
-        let each = stored.len() / self.rows.kernels();
-        let mut arranged = vec![0.0; each];
-        for (i, x) in x.chunks(self.outputs).enumerate() {
-            let from = i / SIDE * (self.outputs * SIDE) + i % SIDE;
-            for (k, x) in x.iter().enumerate() {
-                arranged[from + k * SIDE] = *x;
+        let (outputs, width, kernels) = (self.outputs, self.width(), self.rows.kernels());
+        let stored = self.all()?.par_chunks(TILE * width);
+        let parts = stored.zip(x.par_chunks(TILE * outputs)).map(|(kept, x)| {
+            let mut sums = vec![0.0; kernels];
+            let scores = kept.chunks_exact(kernels).zip(x);
+            for (scores, x) in scores.filter(|(_, x)| **x != 0.0) {
+                for (sum, score) in sums.iter_mut().zip(scores) {
+                    *sum += x * score;
+                }
+            }
+            sums
+        });
+        // in the order of the samples, so that bits do not depend on the number of threads
+        let parts: Vec<Vec<f64>> = parts.collect();
+        let mut sums = vec![0.0; kernels];
+        for part in parts {
+            for (sum, part) in sums.iter_mut().zip(part) {
+                *sum += part;
             }
         }
-        Some(
-            stored
-                .par_chunks(each)
-                .map(|scores| dot(scores, &arranged))
-                .collect(),
-        )
+        Some(sums)
     }
 
-    /// Σ_m β_m (K_m ĉ)_i, row after row, from the stored scores; none on the fly. Not inside a block.
+    /// Σ_m β_m (K_m ĉ)_i, row after row, from the stored scores; none on the fly. They must be settled.
     pub(super) fn combined(&self, weights: &[f64]) -> Option<Vec<f64>> {
-        let stored = self.stored.as_ref()?;
-        let outputs = self.outputs;
-        let each = stored.len() / self.rows.kernels();
-        let mut out = vec![0.0; self.samples * outputs];
-        out.par_chunks_mut(outputs * TILE)
-            .enumerate()
-            .for_each(|(tile, out)| {
-                let mut sums = vec![0.0; outputs * TILE];
-                for (m, &weight) in weights.iter().enumerate().filter(|(_, w)| **w != 0.0) {
-                    let scores = &stored[m * each + tile * outputs * TILE..][..sums.len()];
-                    for (sum, score) in sums.iter_mut().zip(scores) {
-                        *sum += weight * score;
-                    }
-                }
-                for (at, out) in out.chunks_mut(outputs).enumerate() {
-                    let from = at / SIDE * (outputs * SIDE) + at % SIDE;
-                    for (k, out) in out.iter_mut().enumerate() {
-                        *out = sums[from + k * SIDE];
-                    }
-                }
-            });
+        let stored = self.all()?;
+        let mut out = vec![0.0; stored.len() / weights.len().max(1)];
+        out.par_chunks_mut(TILE * self.outputs)
+            .zip(stored.par_chunks(TILE * self.width()))
+            .for_each(|(out, kept)| weighted_sums(kept, weights, out));
         Some(out)
+    }
+
+    /// The stored scores; none on the fly.
+    fn all(&self) -> Option<&[f64]> {
+        debug_assert!(
+            self.updates.is_empty(),
+            "scores are settled before all are looked at"
+        );
+        (self.storage == Storage::Stored).then_some(&self.kept)
     }
 }
 
+/// Adds what `updates` change to the scores of one sample; `values` are from its kernel values for the first update on.
 #[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
-fn add_values(scores: &mut [f64], values: &[f32], slopes: &[f64]) {
+fn take(scores: &mut [f64], updates: &[Update], slopes: &[f64], values: &[f32]) {
+    let kernels = (slopes.len() / updates.len().max(1)).max(1);
+    for (update, slopes) in updates.iter().zip(slopes.chunks_exact(kernels)) {
+        add_values(scores, update, &values[update.values..], slopes);
+    }
+}
+
+/// The updates with their numbers, class after class, so that the scores of a sample are passed once and in their order.
+fn by_class(updates: &[Update]) -> Vec<(usize, &Update)> {
+    let mut order: Vec<(usize, &Update)> = updates.iter().enumerate().collect();
+    order.sort_by_key(|(_, update)| update.class);
+    order
+}
+
+/// The same for all updates and samples side by side, each from the update on that it has not taken in.
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
+fn take_together(
+    kept: &mut [f64],
+    taken: &[usize],
+    updates: &[(usize, &Update)],
+    slopes: &[f64],
+    values: &[f32],
+) {
+    let kernels = (slopes.len() / updates.len().max(1)).max(1);
+    let width = kept.len() / taken.len().max(1);
+    for (number, update) in updates {
+        let slopes = &slopes[number * kernels..][..kernels];
+        let samples = kept.chunks_exact_mut(width).zip(taken);
+        let values = values[update.values..].chunks(kernels);
+        for ((scores, taken), values) in samples.zip(values) {
+            if number >= taken {
+                add_values(scores, update, values, slopes);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn add_values(scores: &mut [f64], update: &Update, values: &[f32], slopes: &[f64]) {
+    // Few kernels are frequent: four at a time without looking for more.
+    const LANES: usize = 4;
+    let kernels = slopes.len();
+    let scores = &mut scores[update.class * kernels..][..kernels];
+    let (scores, last_scores) = scores.as_chunks_mut::<LANES>();
+    let (values, last_values) = values[..kernels].as_chunks::<LANES>();
+    let (slopes, last_slopes) = slopes.as_chunks::<LANES>();
     for ((s, v), slope) in scores.iter_mut().zip(values).zip(slopes) {
+        for l in 0..LANES {
+            s[l] += slope[l] * f64::from(v[l]);
+        }
+    }
+    for ((s, v), slope) in last_scores.iter_mut().zip(last_values).zip(last_slopes) {
         *s += slope * f64::from(*v);
     }
 }
 
-/// Adds Σ change·row to the scores of one class in a tile, several columns in registers while all rows pass.
+/// Rows to columns: the numbers of all rows at the first column, then at the second, as many as `out` has room for.
 #[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
-fn add_rows(
-    terms: &[(&[f32], f64)],
-    columns: usize,
-    class: usize,
-    outputs: usize,
-    scores: &mut [f64],
-) {
-    let (lines, _) = scores.as_chunks_mut::<SIDE>();
-    let groups = columns / LANES;
-    for group in 0..groups {
-        let mut sums = [[0.0; SIDE]; LANES / SIDE];
-        for (row, change) in terms {
-            let Some(row) = row
-                .get(group * LANES..)
-                .and_then(|r| r.first_chunk::<LANES>())
-            else {
-                continue;
-            };
-            let (row, _) = row.as_chunks::<SIDE>();
-            for (sums, row) in sums.iter_mut().zip(row) {
-                for l in 0..SIDE {
-                    sums[l] += change * f64::from(row[l]);
+fn turn(rows: &[&[f32]], out: &mut [f32]) {
+    let kernels = rows.len();
+    let (groups, rest) = rows.as_chunks::<SIDE>();
+    for (tile, out) in out.chunks_mut(TILE * kernels).enumerate() {
+        let (from, columns) = (tile * TILE, out.len() / kernels);
+        for (group, rows) in groups.iter().enumerate() {
+            let rows = rows.map(|row| row[from..][..columns].as_chunks::<SIDE>());
+            for (part, out) in out.chunks_mut(SIDE * kernels).enumerate() {
+                for (c, out) in out.chunks_mut(kernels).enumerate() {
+                    let column = rows.map(|(whole, end)| whole.get(part).map_or(end, |r| r)[c]);
+                    out.as_chunks_mut::<SIDE>().0[group] = column;
                 }
             }
         }
-        for (s, sums) in sums.iter().enumerate() {
-            let line = &mut lines[(group * (LANES / SIDE) + s) * outputs + class];
-            for l in 0..SIDE {
-                line[l] += sums[l];
-            }
-        }
-    }
-    for column in groups * LANES..columns {
-        let sum = &mut lines[column / SIDE * outputs + class][column % SIDE];
-        for (row, change) in terms {
-            *sum += change * f64::from(row[column]);
+        for (r, row) in rest.iter().enumerate() {
+            let out = out[groups.len() * SIDE + r..].iter_mut().step_by(kernels);
+            out.zip(&row[from..]).for_each(|(out, value)| *out = *value);
         }
     }
 }

@@ -410,6 +410,7 @@ proptest! {
         for (got, want) in forms.iter().zip(&want) {
             prop_assert!((got - factor * want).abs() <= 1e-9 * factor * want);
         }
+        scores.settle();
         if let Some(products) = scores.products(learner.kept_coefficients()) {
             assert_close(&products, &want, 1e-9, "products");
             let everyone: Vec<usize> = (0..n).collect();

@@ -191,7 +191,7 @@ impl Theta {
 
 /// Σ_m row_m β_m for every row, in a fixed order.
 #[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
-fn weighted_sums(rows: &[f64], weights: &[f64], out: &mut [f64]) {
+pub(super) fn weighted_sums(rows: &[f64], weights: &[f64], out: &mut [f64]) {
     const LANES: usize = 8;
     let (betas, rest_of_betas) = weights.as_chunks::<LANES>();
     for (out, row) in out.iter_mut().zip(rows.chunks_exact(weights.len())) {
