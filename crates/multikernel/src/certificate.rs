@@ -43,6 +43,8 @@ pub struct Certificate {
     pub primal: f64,
     /// D of the coefficients; −∞ if they are not feasible.
     pub dual: f64,
+    /// CΣℓ, the share of P that grows with C.
+    pub risk: f64,
     /// The best bias (0 where there is none).
     pub bias: f64,
 }
@@ -51,6 +53,16 @@ impl Certificate {
     /// (P − D) / max(|P|, |D|): how far the objective may be from the optimum, at most.
     pub fn relative_gap(&self) -> f64 {
         relative_gap(self.primal, self.dual)
+    }
+
+    /// The same result seen as one for `factor` times C, factor ≥ 1, where the dual objective of coefficients does not depend on C: for
+    /// losses that are linear in slacks (hinge, ε-insensitive, the hinge of several classes).
+    pub fn for_larger_c(&self, factor: f64) -> Certificate {
+        Certificate {
+            primal: self.primal + (factor - 1.0) * self.risk,
+            risk: factor * self.risk,
+            ..*self
+        }
     }
 }
 
@@ -94,9 +106,11 @@ pub fn from_scores(
 ) -> Certificate {
     let bias = best_bias(problem, scores);
     let (primal, dual) = norm_terms(norm, weights, forms);
+    let risk = risk(problem, scores, bias);
     Certificate {
-        primal: primal + risk(problem, scores, bias),
+        primal: primal + risk,
         dual: dual_linear(problem, coefficients) - dual,
+        risk,
         bias,
     }
 }
@@ -132,9 +146,11 @@ pub fn multiclass_from_scores(
     forms: &[f64],
 ) -> Certificate {
     let (primal, dual) = norm_terms(norm, weights, forms);
+    let risk = multiclass_risk(problem, scores);
     Certificate {
-        primal: primal + multiclass_risk(problem, scores),
+        primal: primal + risk,
         dual: multiclass_dual_linear(problem, coefficients) - dual,
+        risk,
         bias: 0.0,
     }
 }

@@ -61,6 +61,17 @@ pub(crate) fn mixed_dot(values: &[f32], a: &[f64]) -> f64 {
     lanes.iter().sum::<f64>() + rest
 }
 
+/// Σ v_k, summed in f64 in a fixed order.
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
+pub(crate) fn sum(values: &[f32]) -> f64 {
+    let (whole, rest) = values.as_chunks::<16>();
+    let mut lanes = [0.0f64; 16];
+    for v in whole {
+        lanes = std::array::from_fn(|l| lanes[l] + f64::from(v[l]));
+    }
+    lanes.iter().sum::<f64>() + rest.iter().map(|&v| f64::from(v)).sum::<f64>()
+}
+
 /// Σ v_k², summed in f64 in a fixed order.
 #[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
 pub(crate) fn sum_of_squares(values: &[f32]) -> f64 {

@@ -696,6 +696,7 @@ fn total(problems: &[ProblemReport]) -> Certificate {
     Certificate {
         primal: sum(|c| c.primal),
         dual: sum(|c| c.dual),
+        risk: sum(|c| c.risk),
         bias: match problems {
             [one] => one.certificate.bias,
             _ => 0.0,

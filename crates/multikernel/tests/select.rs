@@ -1,12 +1,16 @@
 //! Choosing by cross-validation, probabilities and the stability of weights, across modules.
 
 use multikernel::calibration::Calibration;
+use multikernel::certificate::{Problem, certify};
 use multikernel::data::{Dense, Split, Targets, Task, View, ViewData, Views, digits};
+use multikernel::dual::{Limits, Start, solve};
 use multikernel::evaluate::{Bootstrap, Known, evaluate};
 use multikernel::gram::{KernelSet, Options};
 use multikernel::kernel::KernelSpec;
+use multikernel::loss::Loss;
 use multikernel::metrics::Truth;
 use multikernel::mkl::{Mkl, Multiclass, WarmStart};
+use multikernel::norm::Norm;
 use multikernel::observe::{Observer, Progress};
 use multikernel::random::Random;
 use multikernel::record::Stability;
@@ -722,4 +726,96 @@ fn intervals_of_weights_hold_the_truth() {
     }
     let share = held as f64 / 45.0;
     assert!((0.8..=1.0).contains(&share), "{share}");
+}
+
+#[test]
+fn a_result_says_what_its_gap_is_for_a_larger_c() {
+    let (views, targets) = samples(80, 2, 3);
+    let Targets::Classes { index, .. } = &targets else {
+        panic!("two classes");
+    };
+    let signs: Vec<f64> = index.iter().map(|&k| 2.0 * f64::from(k) - 1.0).collect();
+    let values: Vec<f64> = (0..80).map(|i| f64::from(i % 9)).collect();
+    for (loss, wanted, spec) in [
+        (Loss::Hinge, &signs, "rbf:width=mean|mean*2"),
+        (Loss::Hinge, &signs, "rbf:width=mean*0.001|mean*0.002"),
+        (Loss::Epsilon(0.1), &values, "rbf:width=mean*0.1"),
+    ] {
+        let set = kernels(spec, &views);
+        let norm = Norm::block(1.5).unwrap();
+        let certificate = |cost: f64, start: Option<Start>| {
+            let costs = vec![cost; 80];
+            let problem = Problem {
+                loss,
+                targets: wanted,
+                costs: &costs,
+                bias: true,
+            };
+            let limits = Limits {
+                tolerance: 1e-3,
+                max_rounds: 1000,
+                deadline: None,
+                memory: u64::MAX,
+                confirm: true,
+            };
+            match start {
+                None => {
+                    let found = solve(set.gram(), &norm, &problem, &limits, None, &());
+                    let start = Start {
+                        coefficients: found.coefficients,
+                        weights: found.weights,
+                    };
+                    (found.certificate, start)
+                }
+                Some(start) => {
+                    let (a, weights) = (&start.coefficients, &start.weights);
+                    (certify(set.gram(), &norm, &problem, a, weights), start)
+                }
+            }
+        };
+        let (here, start) = certificate(2.0, None);
+        let said = here.for_larger_c(25.0);
+        // The kernels' own word at 25 times C; a bias of its own may only lower P.
+        let (there, _) = certificate(50.0, Some(start));
+        assert!((there.dual - said.dual).abs() <= 1e-9 * said.dual.abs());
+        assert!(there.primal <= said.primal * (1.0 + 1e-9), "{loss}");
+        assert!(there.relative_gap() <= said.relative_gap() + 1e-9);
+    }
+}
+
+#[test]
+fn where_c_changes_nothing_a_search_finds_what_cold_trainings_find() {
+    let (views, targets) = samples(90, 2, 4);
+    // So narrow that no coefficient comes to its bound.
+    let spec = "rbf:width=0.1|0.25";
+    let costs = [5.0, 50.0, 500.0, 5000.0];
+    let recipe = recipe(&views, &targets, spec, &["lp:2", "lp:inf"], &costs);
+    let tuning = recipe.search(&[], &|_| (), &()).unwrap().tuning.unwrap();
+    let folds = Folds::new(3, &targets, 90, None, 5).unwrap();
+    for point in &tuning.points {
+        assert!(point.converged);
+        for (fold, value) in point.folds.iter().enumerate() {
+            let (rows, out) = (folds.training(fold), folds.held_out(fold));
+            let set = kernels(spec, &views.select(&rows).unwrap());
+            let mkl = Mkl {
+                norm: ["lp:2", "lp:inf"][point.norm].parse().unwrap(),
+                c: costs[point.cost],
+                ..Mkl::default()
+            };
+            let fitted = mkl.fit(&set, &targets.select(&rows), &()).unwrap();
+            let said = fitted.model.predict(&views.select(&out).unwrap()).unwrap();
+            let Targets::Classes { names, index } = &targets else {
+                panic!("two classes");
+            };
+            let right = |k: &usize| said.text(*k) == names[index[out[*k]] as usize];
+            let accuracy = (0..out.len()).filter(right).count() as f64 / out.len() as f64;
+            // Both are within the tolerance: one sample may lie between them.
+            assert!((accuracy - value).abs() <= 1.01 / out.len() as f64);
+        }
+    }
+    let worth = |cost: usize| -> Vec<&Vec<f64>> {
+        let of_cost = tuning.points.iter().filter(|p| p.cost == cost);
+        of_cost.map(|p| &p.folds).collect()
+    };
+    assert_eq!(worth(2), worth(3));
 }

@@ -179,10 +179,17 @@ fn certify(
     let scores = gram.combine(&inner.weights).product(coefficients);
     let bias = crate::certificate::best_bias(problem, &scores);
     let kappa = 3.0 * (mu / 16.0).cbrt();
-    let primal = risk(problem, &scores, bias) + kappa * omega.powf(4.0 / 3.0);
+    let risk = risk(problem, &scores, bias);
+    let primal = risk + kappa * omega.powf(4.0 / 3.0);
     let a = scaled_to(problem, &inner.coefficients, 1.0 / tau, 1.0);
     let dual = dual_linear(problem, &a) - (norm.dual(&s) / tau).powi(4) / (16.0 * mu);
-    (Certificate { primal, dual, bias }, omega)
+    let certificate = Certificate {
+        primal,
+        dual,
+        risk,
+        bias,
+    };
+    (certificate, omega)
 }
 
 /// The next τ: the map τ → (Ω²/(4μ))^(1/3) on ln τ, lengthened by the slope that the last two solves show.

@@ -7,6 +7,7 @@ use crate::data::{Pairwise, ViewData, Views};
 use crate::error::{Error, Result};
 use crate::kernel::statistic::{Operand, Statistic};
 use crate::kernel::{KernelSpec, Kind, Normalize, Profile, Width, expand};
+use crate::math;
 use crate::observe::Observer;
 use crate::random::Random;
 use rayon::prelude::*;
@@ -475,7 +476,7 @@ fn choose_widths(
     seed: u64,
     notes: &mut Vec<String>,
 ) -> Result<()> {
-    let mut known: Vec<(usize, f64, f64)> = Vec::new();
+    let mut known: Vec<((usize, Typical), f64)> = Vec::new();
     for kernel in kernels {
         let Some((statistic, _)) = kernel.parts() else {
             continue;
@@ -487,34 +488,39 @@ fn choose_widths(
         else {
             continue;
         };
-        let (Width::Mean(factor) | Width::Median(factor)) = *width else {
-            continue;
+        let (factor, which) = match *width {
+            Width::Mean(factor) => (factor, Typical::Mean),
+            Width::Median(factor) => (factor, Typical::Median),
+            _ => continue,
         };
         let Some(s) = place else {
             continue;
         };
-        let (mean, median) = match known.iter().find(|k| k.0 == s) {
-            Some(&(_, mean, median)) => (mean, median),
+        let typical = match known.iter().find(|(key, _)| *key == (s, which)) {
+            Some(&(_, typical)) => typical,
             None => {
-                let (mean, median, pairs) = typical(&sides[s].operand, seed);
-                if let Some(pairs) = pairs {
+                let (typical, pairs) = typical(&sides[s].operand, which, seed);
+                let first = known.iter().all(|((side, _), _)| *side != s);
+                if let Some(pairs) = pairs.filter(|_| first) {
                     notes.push(format!(
                         "view '{view}': widths are chosen from a sample of {pairs} pairs of samples (seed {seed})"
                     ));
                 }
-                known.push((s, mean, median));
-                (mean, median)
+                known.push(((s, which), typical));
+                typical
             }
-        };
-        let (name, typical) = match width {
-            Width::Median(_) => ("median", median),
-            _ => ("mean", mean),
         };
         let value = factor * typical;
         if !(value > 0.0 && value.is_finite()) {
             return Err(Error::input(
                 format!("kernel '{}'", kernel.name),
-                format!("the {name} distance between samples in view '{view}' is {typical}"),
+                format!(
+                    "the {} distance between samples in view '{view}' is {typical}",
+                    match which {
+                        Typical::Mean => "mean",
+                        Typical::Median => "median",
+                    }
+                ),
                 "give samples that differ there, or the width as a number, or leave this kernel out",
             ));
         }
@@ -523,45 +529,72 @@ fn choose_widths(
     Ok(())
 }
 
-/// Mean and median of the statistic over pairs of different samples; how many pairs, if not all.
-fn typical(x: &Operand, seed: u64) -> (f64, f64, Option<usize>) {
+/// What widths are multiples of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Typical {
+    Mean,
+    Median,
+}
+
+/// Mean or median of the statistic over pairs of different samples; how many pairs, if not all.
+fn typical(x: &Operand, which: Typical, seed: u64) -> (f64, Option<usize>) {
     let n = x.len();
-    let rows = if n <= ALL_PAIRS {
+    let everyone = n <= ALL_PAIRS;
+    let rows: Vec<usize> = if everyone {
         (0..n).collect()
     } else {
         Random::new(seed).sample(n, (SAMPLED_PAIRS / n).max(SAMPLED_ROWS))
     };
-    let blocks: Vec<Vec<f32>> = rows
-        .par_chunks(64)
-        .map(|rows| {
-            let mut block = vec![0.0; rows.len() * n];
-            x.block(rows, x, 0..n, &mut block);
-            let mut values = Vec::with_capacity(rows.len() * (n - 1));
-            for (row, &i) in block.chunks(n).zip(rows) {
-                values.extend_from_slice(&row[..i]);
-                values.extend_from_slice(&row[i + 1..]);
+    // The statistic is symmetric: of all pairs, half are enough.
+    let blocks = rows.par_chunks(64).map(|rows| {
+        let width = match rows.last() {
+            Some(last) if everyone => last + 1,
+            _ => n,
+        };
+        let mut block = vec![0.0; rows.len() * width];
+        x.block(rows, x, 0..width, &mut block);
+        (rows, block, width)
+    });
+    let pairs = |(rows, block, width): &(&[usize], Vec<f32>, usize),
+                 each: &mut dyn FnMut(&[f32])| {
+        for (row, &i) in block.chunks(*width).zip(*rows) {
+            each(&row[..i]);
+            if !everyone {
+                each(&row[i + 1..]);
             }
-            values
-        })
-        .collect();
-    let mut values = blocks.concat();
-    if values.is_empty() {
-        return (0.0, 0.0, None);
-    }
-    let count = values.len();
-    let mean = values.iter().map(|&v| f64::from(v)).sum::<f64>() / count as f64;
-    let (below, &mut upper, _) = values.select_nth_unstable_by(count / 2, f32::total_cmp);
-    let lower = below
-        .iter()
-        .copied()
-        .max_by(f32::total_cmp)
-        .unwrap_or(upper);
-    let median = if count.is_multiple_of(2) {
-        0.5 * (f64::from(lower) + f64::from(upper))
-    } else {
-        f64::from(upper)
+        }
     };
-    (mean, median, (n > ALL_PAIRS).then_some(count))
+    let count = match everyone {
+        true => n * n.saturating_sub(1) / 2,
+        false => rows.len() * (n - 1),
+    };
+    if count == 0 {
+        return (0.0, None);
+    }
+    let typical = match which {
+        Typical::Mean => {
+            let sums = blocks.map(|block| {
+                let mut sum = 0.0;
+                pairs(&block, &mut |values| sum += math::sum(values));
+                sum
+            });
+            // In the order of the blocks, so that bits do not depend on the number of threads.
+            sums.collect::<Vec<f64>>().iter().sum::<f64>() / count as f64
+        }
+        Typical::Median => {
+            let mut values = Vec::with_capacity(count);
+            for block in blocks.collect::<Vec<_>>() {
+                pairs(&block, &mut |some| values.extend_from_slice(some));
+            }
+            let (below, &mut upper, _) = values.select_nth_unstable_by(count / 2, f32::total_cmp);
+            let lower = below.iter().copied().max_by(f32::total_cmp);
+            match lower.filter(|_| count.is_multiple_of(2)) {
+                Some(lower) => 0.5 * (f64::from(lower) + f64::from(upper)),
+                None => f64::from(upper),
+            }
+        }
+    };
+    (typical, (!everyone).then_some(count))
 }
 
 /// Samples with k(x, x) = 0 have no direction that spherical normalisation could keep. A few are usual, such as empty corners of

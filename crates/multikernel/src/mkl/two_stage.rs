@@ -188,6 +188,7 @@ pub(super) fn nothing_to_certify() -> Certificate {
     Certificate {
         primal: f64::NAN,
         dual: f64::NAN,
+        risk: f64::NAN,
         bias: 0.0,
     }
 }

@@ -2,16 +2,19 @@
 //!
 //! Every fold is one path: norm after norm, from the unweighted sum towards sparse weights, and for each of them C ascends. A
 //! training starts from the coefficients for the last C (of the last norm, for the first C), and from the weights that the last norm
-//! foretells, or the first fold, which all others follow. These do not depend on each other, so results do not depend on the
+//! foretells, or the first fold, which all others follow. A result that is near enough to the optimum of the next C too needs no
+//! training. Folds do not depend on each other, so results do not depend on the
 //! number of threads.
 
 use super::Folds;
 use super::choose::{Metric, Rule, agreement, choose, mean_and_error};
 use super::part::{Forward, Part, Parts};
+use crate::certificate::Certificate;
 use crate::data::Targets;
 use crate::dual::Status;
 use crate::error::{Error, Result};
 use crate::gram::KernelSet;
+use crate::loss::{Loss, LossSpec};
 use crate::mkl::{Mkl, WarmStart};
 use crate::norm::NormSpec;
 use crate::observe::{Observer, Progress};
@@ -69,6 +72,26 @@ pub struct Tried {
 
 /// Weights found along a path, problem by problem: for every norm and C.
 type Pilot = Vec<Vec<Option<Vec<Vec<f64>>>>>;
+
+/// A training of a path.
+struct Trained {
+    c: f64,
+    start: Option<WarmStart>,
+    /// Of one problem whose dual objective does not depend on C.
+    certificate: Option<Certificate>,
+    /// The metric on the samples held out.
+    value: f64,
+    converged: bool,
+}
+
+impl Trained {
+    /// Whether it is a result for a larger C too, as far as the gap asked for can tell: hardly any slack is left for C to multiply.
+    fn serves(&self, cost: f64, tolerance: f64) -> bool {
+        self.certificate
+            .map(|certificate| certificate.for_larger_c(cost / self.c))
+            .is_some_and(|there| there.relative_gap() <= tolerance)
+    }
+}
 
 /// A search and what it needs.
 pub(super) struct Search<'a> {
@@ -232,7 +255,6 @@ impl Search<'_> {
     ) -> Result<(Tried, Pilot)> {
         let mut costs = self.grid.costs.clone();
         costs.sort_by(f64::total_cmp);
-        let truth = self.targets.select(&part.out);
         let mut tried = Tried::default();
         // The last norm's results, one for each C.
         let mut last: Vec<Option<WarmStart>> = vec![None; costs.len()];
@@ -241,6 +263,7 @@ impl Search<'_> {
             found.push(vec![None; costs.len()]);
             let name = norm.to_string();
             let mut now: Vec<Option<WarmStart>> = vec![None; costs.len()];
+            let mut before: Option<Trained> = None;
             for (k, &cost) in costs.iter().enumerate() {
                 let known = self.known.iter();
                 let mut known =
@@ -250,43 +273,41 @@ impl Search<'_> {
                     self.step();
                     continue;
                 }
-                let mkl = Mkl {
-                    norm: norm.clone(),
-                    matrix: matrix.clone(),
-                    c: cost,
-                    start: foretold(&last, &now, k)
-                        .map(|start| match pilot {
-                            Some(pilot) => led(start, norm, pilot, &found, row, k),
-                            None => start,
-                        })
-                        .map(Arc::new),
-                    ..self.mkl.clone()
+                let trained = match before.take() {
+                    Some(before) if before.serves(cost, self.mkl.tolerance) => before,
+                    _ => {
+                        let mkl = Mkl {
+                            norm: norm.clone(),
+                            matrix: matrix.clone(),
+                            c: cost,
+                            start: foretold(&last, &now, k)
+                                .map(|start| match pilot {
+                                    Some(pilot) => led(start, norm, pilot, &found, row, k),
+                                    None => start,
+                                })
+                                .map(Arc::new),
+                            ..self.mkl.clone()
+                        };
+                        match self.train(&mkl, set, part, fold)? {
+                            Some(trained) => trained,
+                            None => {
+                                tried.stopped = true;
+                                return Ok((tried, found));
+                            }
+                        }
+                    }
                 };
-                let fitted = part.fit(&mkl, self.targets, &Forward(self.observer))?;
-                if fitted.status == Status::Stopped {
-                    tried.stopped = true;
-                    return Ok((tried, found));
-                }
-                now[k] = WarmStart::of(&fitted);
+                now[k] = trained.start.clone();
                 found[row][k] = now[k].as_ref().map(|start| start.weights().to_vec());
-                let scores = part.scores(set, &fitted.model);
-                let predictions = fitted.model.predictions(&scores);
-                let metric = self.grid.metric;
-                let Some(value) = metric.of(&predictions, &scores, &truth) else {
-                    return Err(Error::input(
-                        "metric",
-                        format!("{metric} has no value on fold {}", fold + 1),
-                        "give fewer folds, or another metric",
-                    ));
-                };
                 let fit = Fit {
                     bank: bank.to_owned(),
                     norm: name.clone(),
                     cost,
                     fold,
-                    value,
-                    converged: fitted.status == Status::Converged,
+                    value: trained.value,
+                    converged: trained.converged,
                 };
+                before = Some(trained);
                 (self.told)(&fit);
                 tried.fits.push(fit);
                 if self.step() {
@@ -297,6 +318,43 @@ impl Search<'_> {
             last = now;
         }
         Ok((tried, found))
+    }
+
+    /// One training and what it is worth on the samples held out; none if the observer stopped it.
+    fn train(
+        &self,
+        mkl: &Mkl,
+        set: &KernelSet,
+        part: &Part,
+        fold: usize,
+    ) -> Result<Option<Trained>> {
+        let fitted = part.fit(mkl, self.targets, &Forward(self.observer))?;
+        if fitted.status == Status::Stopped {
+            return Ok(None);
+        }
+        let scores = part.scores(set, &fitted.model);
+        let predictions = fitted.model.predictions(&scores);
+        let metric = self.grid.metric;
+        let truth = self.targets.select(&part.out);
+        let Some(value) = metric.of(&predictions, &scores, &truth) else {
+            return Err(Error::input(
+                "metric",
+                format!("{metric} has no value on fold {}", fold + 1),
+                "give fewer folds, or another metric",
+            ));
+        };
+        let linear = match fitted.model.loss() {
+            LossSpec::Scalar(loss) => matches!(loss, Loss::Hinge | Loss::Epsilon(_)),
+            LossSpec::MulticlassHinge => true,
+        };
+        let alone = fitted.problems.len() == 1 && mkl.tikhonov.is_none();
+        Ok(Some(Trained {
+            c: mkl.c,
+            start: WarmStart::of(&fitted),
+            certificate: (linear && alone).then_some(fitted.certificate),
+            value,
+            converged: fitted.status == Status::Converged,
+        }))
     }
 
     /// Counts one training; true: stop.

@@ -701,6 +701,7 @@ impl<'a> Run<'a> {
         let certificate = Certificate {
             primal,
             dual,
+            risk: self.objective.risk(&scores),
             bias: 0.0,
         };
         let reached = certificate.relative_gap() <= self.limits.tolerance;

@@ -203,7 +203,7 @@ impl<'a, S: Structure> Run<'a, S> {
         observer: &dyn Observer,
     ) -> Status {
         let mut random = Random::new(settings.seed);
-        let at_zero = self.primal();
+        let at_zero = self.primal().0;
         let lambda = 1.0 / self.costs.iter().sum::<f64>();
         let online_epochs = match settings.radius {
             Radius::Infinite => 0,
@@ -240,7 +240,7 @@ impl<'a, S: Structure> Run<'a, S> {
                 self.step(k, &mut rule);
             }
             self.refresh();
-            let primal = self.primal();
+            let (primal, _) = self.primal();
             self.history.push(Look {
                 seconds: self.begin.elapsed().as_secs_f64(),
                 primal,
@@ -356,8 +356,8 @@ impl<'a, S: Structure> Run<'a, S> {
         self.link();
     }
 
-    /// P of the current w.
-    fn primal(&self) -> f64 {
+    /// P of the current w, and the share of it that the losses have.
+    fn primal(&self) -> (f64, f64) {
         let weights = self.oracle_weights();
         let losses: Vec<f64> = self
             .samples
@@ -367,18 +367,19 @@ impl<'a, S: Structure> Run<'a, S> {
         let risk: f64 = losses.iter().zip(self.costs).map(|(l, c)| l * c).sum();
         // ‖w‖_{2,p} = ‖θ‖_{2,q}/q
         let norm = self.scale * self.length / self.block.r_dual();
-        0.5 * norm * norm + risk
+        (0.5 * norm * norm + risk, risk)
     }
 
     fn finish(mut self, status: Status, tolerance: f64) -> Structured<S> {
         self.refresh();
-        let primal = self.primal();
+        let (primal, risk) = self.primal();
         let factor = self.scale / self.block.r_dual();
         self.fold(factor);
         let dual = self.dual();
         let certificate = Certificate {
             primal,
             dual,
+            risk,
             bias: 0.0,
         };
         if let Some(look) = self.history.last_mut() {
