@@ -244,7 +244,7 @@ impl Trials<'_> {
                 },
                 false => self.mkl.clone(),
             };
-            let part = Part::new(self.set, rows, Vec::new(), self.memory)?;
+            let part = Part::new(self.set, rows, Vec::new(), self.memory / 2, self.memory)?;
             let fitted = part.fit(&mkl, self.targets, &Forward(self.observer))?;
             Ok((fitted.status != Status::Stopped).then(|| shares(&fitted)))
         })
@@ -305,7 +305,13 @@ impl Trials<'_> {
             let mut order = all.clone();
             Random::stream(self.settings.seed, 2 * round as u64 + 1).shuffle(&mut order);
             let targets = self.targets.select(&order);
-            let part = Part::new(self.set, all.clone(), Vec::new(), self.memory)?;
+            let part = Part::new(
+                self.set,
+                all.clone(),
+                Vec::new(),
+                self.memory / 2,
+                self.memory,
+            )?;
             let fitted = part.fit(&mkl, &targets, &Forward(self.observer))?;
             Ok((fitted.status != Status::Stopped).then(|| shares(&fitted)))
         })?;

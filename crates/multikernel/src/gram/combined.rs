@@ -200,6 +200,13 @@ impl<'g> Combined<'g> {
         self.product_by(&rows, a, Look::Fast)
     }
 
+    /// Kᵀ A, one row per column sample, from values as [`Combined::rows`] has them.
+    pub(crate) fn fast_transposed_product(&self, a: Coefficients<'_>) -> Vec<f64> {
+        assert_eq!(a.len(), self.gram.n_rows());
+        let rows: Vec<usize> = (0..a.len()).collect();
+        self.on(self.gram).sum_of_rows(&rows, a, Look::Fast)
+    }
+
     fn product_by(&self, rows: &[usize], a: Coefficients<'_>, look: Look) -> Vec<f64> {
         assert_eq!(a.len(), self.gram.n_cols());
         let support = a.support();
@@ -330,7 +337,7 @@ impl View<'_> {
         out
     }
 
-    /// Σ_j a_j K_j over the rows j of the support, for each output: K A where K is symmetric.
+    /// Σ_j a_j K_j over the rows j of the support, for each output: Kᵀ A, which is K A where K is symmetric.
     fn sum_of_rows(&self, support: &[usize], a: Coefficients<'_>, look: Look) -> Vec<f64> {
         let (n, k) = (self.gram.n_cols(), a.outputs());
         // Sums of so many rows each are added up in order: the same for any number of threads, and in bounded memory.

@@ -180,6 +180,15 @@ impl Gram {
         }
     }
 
+    /// The kernels between the row samples named and all column samples, without copying.
+    pub(crate) fn only_rows(&self, rows: &[usize]) -> Gram {
+        Gram {
+            rows: self.rows.compose(rows),
+            symmetric: false,
+            ..self.clone()
+        }
+    }
+
     /// Some of the kernels, numbered anew in the order given, without copying.
     ///
     /// # Panics

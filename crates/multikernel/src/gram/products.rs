@@ -67,38 +67,39 @@ impl Family {
         }
     }
 
-    /// The same kernels on some of the training samples, their statistic copied.
-    fn copied(&self, samples: &[usize]) -> Family {
-        let n = samples.len();
-        let mut values = zeros(n * n);
+    /// The same kernels between some samples and others, their statistic copied.
+    fn copied(&self, rows: &[usize], cols: &[usize]) -> Family {
+        let mut values = zeros(rows.len() * cols.len());
         values
-            .par_chunks_mut(n.max(1))
-            .zip(samples)
+            .par_chunks_mut(cols.len().max(1))
+            .zip(rows)
             .for_each(|(out, &i)| {
                 self.for_rows(&[i], |_, t| {
-                    out.iter_mut().zip(samples).for_each(|(o, &j)| *o = t[j]);
+                    out.iter_mut().zip(cols).for_each(|(o, &j)| *o = t[j]);
                 });
             });
-        let some = |all: &[f64]| -> Arc<Vec<f64>> {
-            let width = all.len() / self.n_rows;
+        let some = |all: &[f64], of: usize, samples: &[usize]| -> Arc<Vec<f64>> {
+            let width = all.len() / of;
             let row = |&i: &usize| all[i * width..(i + 1) * width].iter().copied();
             Arc::new(samples.iter().flat_map(row).collect())
         };
+        let some_rows = |all: &[f64]| some(all, self.n_rows, rows);
+        let some_cols = |all: &[f64]| some(all, self.n_cols, cols);
         Family {
             members: self.members.clone(),
             source: Arc::new(Source::Stored(values)),
             profiles: self.profiles.clone(),
             map: self.map.clone(),
-            n_rows: n,
-            n_cols: n,
-            diagonal: samples.iter().map(|&i| self.diagonal[i]).collect(),
+            n_rows: rows.len(),
+            n_cols: cols.len(),
+            diagonal: rows.iter().map(|&i| self.diagonal[i]).collect(),
             factors: self
                 .factors
                 .as_ref()
-                .map(|(rows, cols)| (some(rows), some(cols))),
+                .map(|(rows, cols)| (some_rows(rows), some_cols(cols))),
             centring: self.centring.as_ref().map(|centring| Centring {
-                row_means: some(&centring.row_means),
-                col_means: some(&centring.col_means),
+                row_means: some_rows(&centring.row_means),
+                col_means: some_cols(&centring.col_means),
                 grand: centring.grand.clone(),
             }),
         }
@@ -171,13 +172,41 @@ impl Gram {
             families: self
                 .families
                 .iter()
-                .map(|family| Arc::new(family.copied(places)))
+                .map(|family| Arc::new(family.copied(places, places)))
                 .collect(),
             rows: Index::All(n),
             cols: Index::All(n),
             spare: self.spare - bytes,
             ..subset
         }
+    }
+
+    /// As [`Gram::block`], with the statistics of a training Gram copied where they lie in memory and the copies fit into `memory` bytes,
+    /// and how many these are; none where not.
+    pub(crate) fn copied_block(
+        &self,
+        rows: &[usize],
+        cols: &[usize],
+        memory: u64,
+    ) -> Option<(Gram, u64)> {
+        let block = self.block(rows, cols);
+        let (Index::Some(row_places), Index::Some(col_places)) = (&block.rows, &block.cols) else {
+            return None;
+        };
+        let each = 4 * (rows.len() as u64).saturating_mul(cols.len() as u64);
+        let bytes = each.saturating_mul(self.families.len() as u64);
+        let in_memory = |family: &Arc<Family>| !family.computes_rows();
+        if !self.symmetric || bytes > memory || !self.families.iter().all(in_memory) {
+            return None;
+        }
+        let copied = |family: &Arc<Family>| Arc::new(family.copied(row_places, col_places));
+        let gram = Gram {
+            families: self.families.iter().map(copied).collect(),
+            rows: Index::All(rows.len()),
+            cols: Index::All(cols.len()),
+            ..block
+        };
+        Some((gram, bytes))
     }
 }
 
@@ -272,5 +301,23 @@ mod tests {
         }
         let none = gram.copied_subset(&samples, 10);
         assert_eq!(none.kernel(0).matrix(), subset.kernel(0).matrix());
+        // Between these and others.
+        let others = [1, 39, 12];
+        assert!(gram.copied_block(&samples, &others, 10).is_none());
+        let (copied, bytes) = gram.copied_block(&samples, &others, u64::MAX).unwrap();
+        assert_eq!(bytes, (4 * 6 * 3 * gram.n_families()) as u64);
+        let some = [4, 0, 1];
+        let rows: Vec<usize> = some.iter().map(|&k| samples[k]).collect();
+        let (across, block) = (copied.only_rows(&some), gram.block(&others, &rows));
+        let close = |l: f64, r: f64| (l - r).abs() <= 1e-5 * l.abs().max(1.0);
+        for m in 0..4 {
+            let a = Coefficients::new(&[0.5, 1.0, -2.0, 0.0, 0.25, 3.0], 2);
+            let want = block.kernel(m).product(a);
+            let got = across.kernel(m).fast_transposed_product(a);
+            assert_eq!(want.len(), got.len());
+            for (w, g) in want.iter().zip(got) {
+                assert!(close(*w, g), "kernel {m}: {w} {g}");
+            }
+        }
     }
 }

@@ -229,9 +229,9 @@ impl KernelSet {
     }
 
     /// Some of the training samples as a set of their own, with the statistics of all. Nothing is computed again: what the Gram holds
-    /// is copied where half of `memory` bytes allows it, which makes every later question faster, and shared otherwise; the rest of
-    /// them is for a solver. Given matrices are left out of its views: its models do not predict from views.
-    pub(crate) fn part(&self, rows: &[usize], memory: u64) -> Result<KernelSet> {
+    /// is copied where `copies` bytes are enough, which makes every later question faster, and shared otherwise; what the copy leaves of
+    /// `memory` bytes is for a solver. Given matrices are left out of its views: its models do not predict from views.
+    pub(crate) fn part(&self, rows: &[usize], copies: u64, memory: u64) -> Result<KernelSet> {
         let kernels = self.kernels.iter().map(|kernel| Kernel {
             normalizer: kernel.normalizer.select(rows),
             repair: None,
@@ -241,7 +241,7 @@ impl KernelSet {
         let all = &self.gram;
         let gram = match rows.len() == all.n_rows() && rows.is_sorted() {
             true => all.clone(),
-            false => all.copied_subset(rows, (memory / 2).min(all.spare_memory())),
+            false => all.copied_subset(rows, copies.min(all.spare_memory())),
         };
         let copied = all.spare_memory() - gram.spare_memory();
         Ok(KernelSet {

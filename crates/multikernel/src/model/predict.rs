@@ -136,14 +136,23 @@ impl Model {
     /// Decision values of the row samples of a Gram whose columns are the samples kept and whose kernels are those kept, from kernel
     /// values in f32: for comparisons.
     pub(crate) fn rounded_values_by(&self, gram: &Gram) -> Vec<f64> {
-        let rows = 0..gram.n_rows();
-        let mut values: Vec<f64> = rows.flat_map(|_| &self.parts.biases).copied().collect();
-        self.add_kernels(
-            gram,
-            &self.together(),
-            |k, a| k.fast_product(a),
-            &mut values,
-        );
+        self.rounded_values(gram, gram.n_rows(), |k, a| k.fast_product(a))
+    }
+
+    /// The same of the column samples of a Gram whose rows are the samples kept.
+    pub(crate) fn rounded_values_across(&self, gram: &Gram) -> Vec<f64> {
+        self.rounded_values(gram, gram.n_cols(), |k, a| k.fast_transposed_product(a))
+    }
+
+    fn rounded_values(
+        &self,
+        gram: &Gram,
+        samples: usize,
+        product: impl Fn(&Combined<'_>, Coefficients<'_>) -> Vec<f64>,
+    ) -> Vec<f64> {
+        let biases = (0..samples).flat_map(|_| &self.parts.biases);
+        let mut values: Vec<f64> = biases.copied().collect();
+        self.add_kernels(gram, &self.together(), product, &mut values);
         values
     }
 

@@ -4,30 +4,42 @@ use super::Folds;
 use crate::data::{Targets, ViewData};
 use crate::dual::Status;
 use crate::error::{Error, Result};
-use crate::gram::KernelSet;
+use crate::gram::{Gram, KernelSet};
 use crate::mkl::{Fitted, Mkl};
 use crate::model::{Model, Scores};
 use crate::observe::{Observer, Progress};
 use rayon::prelude::*;
 use std::ops::ControlFlow;
 
+/// One part in so many of the memory for copies may be used for the kernels between them.
+const ACROSS: u64 = 8;
+
 /// Samples to train on and others to predict.
 pub(crate) struct Part {
     pub(crate) rows: Vec<usize>,
     pub(crate) out: Vec<usize>,
     set: KernelSet,
+    /// The kernels between the samples to train on (rows) and those to predict, if there is memory for a copy.
+    across: Option<Gram>,
 }
 
 impl Part {
-    /// `memory` is what a solver may hold.
+    /// Copies of kernels take at most `copies` bytes; what they leave of `memory` bytes is for a solver.
     pub(crate) fn new(
         set: &KernelSet,
         rows: Vec<usize>,
         out: Vec<usize>,
+        copies: u64,
         memory: u64,
     ) -> Result<Part> {
+        let across = set.gram().copied_block(&rows, &out, copies / ACROSS);
+        let (across, used) = match across {
+            Some((gram, bytes)) => (Some(gram), bytes),
+            None => (None, 0),
+        };
         Ok(Part {
-            set: set.part(&rows, memory)?,
+            set: set.part(&rows, copies - used, memory - used)?,
+            across,
             rows,
             out,
         })
@@ -68,14 +80,23 @@ impl Part {
 
     /// What a model of this part says about the samples held out; `set` is the set of all samples.
     pub(crate) fn scores(&self, set: &KernelSet, model: &Model) -> Scores {
-        let columns: Vec<usize> = model.columns().iter().map(|&j| self.rows[j]).collect();
         let kept: Vec<usize> = model
             .kernels()
             .iter()
             .filter_map(|kernel| set.kernels().iter().position(|k| k.name == kernel.name))
             .collect();
-        let gram = set.gram().block(&self.out, &columns).select_kernels(&kept);
-        model.scores_of(model.rounded_values_by(&gram))
+        let values = match &self.across {
+            Some(across) => {
+                let gram = across.only_rows(model.columns()).select_kernels(&kept);
+                model.rounded_values_across(&gram)
+            }
+            None => {
+                let columns: Vec<usize> = model.columns().iter().map(|&j| self.rows[j]).collect();
+                let gram = set.gram().block(&self.out, &columns);
+                model.rounded_values_by(&gram.select_kernels(&kept))
+            }
+        };
+        model.scores_of(values)
     }
 }
 
@@ -106,8 +127,13 @@ impl Parts {
         // A solver works best with the combined matrix of its samples in memory, as much again beside it, and statistics of its own.
         let matrix = 4 * n * n;
         let at_once = spare / count >= 2 * matrix * (1 + set.gram().n_families() as u64);
-        let memory = if at_once { spare / count } else { spare };
-        let part = |fold| Part::new(set, folds.training(fold), folds.held_out(fold), memory);
+        // All parts have their copies at the same time, solvers run at once or one after the other.
+        let copies = spare / count / 2;
+        let solver = if at_once { copies } else { spare / 2 };
+        let part = |fold| {
+            let (rows, out) = (folds.training(fold), folds.held_out(fold));
+            Part::new(set, rows, out, copies, copies + solver)
+        };
         Ok(Parts {
             list: (0..folds.count()).map(part).collect::<Result<_>>()?,
             at_once,

@@ -348,7 +348,7 @@ fn leave_one_out_is_what_leaving_out_gives() {
         let mut sum = 0.0;
         for out in 0..16 {
             let rows: Vec<usize> = (0..16).filter(|&i| i != out).collect();
-            let part = set.part(&rows, u64::MAX).unwrap();
+            let part = set.part(&rows, u64::MAX, u64::MAX).unwrap();
             let mkl = Mkl {
                 loss: Some("squared".parse().unwrap()),
                 c: 3.0,
