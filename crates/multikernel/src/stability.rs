@@ -244,7 +244,7 @@ impl Trials<'_> {
                 },
                 false => self.mkl.clone(),
             };
-            let part = Part::new(self.set, rows, Vec::new(), self.memory / 2, self.memory)?;
+            let part = Part::new(self.set, rows, Vec::new(), self.memory)?;
             let fitted = part.fit(&mkl, self.targets, &Forward(self.observer))?;
             Ok((fitted.status != Status::Stopped).then(|| shares(&fitted)))
         })
@@ -305,13 +305,7 @@ impl Trials<'_> {
             let mut order = all.clone();
             Random::stream(self.settings.seed, 2 * round as u64 + 1).shuffle(&mut order);
             let targets = self.targets.select(&order);
-            let part = Part::new(
-                self.set,
-                all.clone(),
-                Vec::new(),
-                self.memory / 2,
-                self.memory,
-            )?;
+            let part = Part::new(self.set, all.clone(), Vec::new(), self.memory)?;
             let fitted = part.fit(&mkl, &targets, &Forward(self.observer))?;
             Ok((fitted.status != Status::Stopped).then(|| shares(&fitted)))
         })?;
@@ -424,7 +418,7 @@ impl Trials<'_> {
         let quiet = Forward(self.observer);
         let done = std::sync::atomic::AtomicU64::new(0);
         let total = (FOLDS * (kernels.len() + 1)) as u64;
-        let found = parts.each(|_, part| {
+        let found = parts.each(0..folds.count(), |_, part| {
             let truth = self.targets.select(&part.out);
             let worth = |fitted: &Fitted| {
                 let progress = Progress::Work {

@@ -15,6 +15,7 @@ use crate::model::{Model, Scheme, Trained};
 use crate::norm::{Exponent, NormSpec};
 use crate::observe::{self, Observer, Progress};
 use crate::select::Parts;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// The share of samples that may miss the margin: the one is taken whose mixture of one half of the samples errs least on
@@ -63,20 +64,24 @@ impl Mkl {
         let folds = self.inner_folds(targets, n)?;
         let parts = Parts::new(kernels, &folds)?;
         let outputs = if several { k } else { 1 };
-        let mut scores: Vec<Vec<f64>> = Vec::with_capacity(m);
-        for kernel in 0..m {
-            observe::work(observer, "kernels alone", kernel, m)?;
-            let found = parts.each(|_, part| {
+        let done = AtomicUsize::new(0);
+        let found = parts.each(0..folds.count(), |_, part| {
+            let of_kernel = |kernel: usize| {
+                let done = done.fetch_add(1, Ordering::Relaxed);
+                observe::work(observer, "kernels alone", done, m * folds.count())?;
                 let fitted = part.fit_kernels(&alone, &[place(kernel)], targets, observer)?;
                 Ok(part.scores(kernels, &fitted.model))
-            })?;
-            let mut own = vec![0.0; n * outputs];
-            for (part, found) in parts.list.iter().zip(found) {
-                for (&i, row) in part.out.iter().zip(found.values.chunks(outputs)) {
+            };
+            (0..m).map(of_kernel).collect::<Result<Vec<_>>>()
+        })?;
+        let mut scores = vec![vec![0.0; n * outputs]; m];
+        for (fold, found) in found.iter().enumerate() {
+            let out = folds.held_out(fold);
+            for (own, found) in scores.iter_mut().zip(found) {
+                for (&i, row) in out.iter().zip(found.values.chunks(outputs)) {
                     own[i * outputs..(i + 1) * outputs].copy_from_slice(row);
                 }
             }
-            scores.push(own);
         }
         let scores = Scores {
             kernels: &scores,

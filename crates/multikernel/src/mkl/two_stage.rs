@@ -10,6 +10,7 @@ use crate::gram::{Gram, Indefinite, KernelSet, Options};
 use crate::kernel::{KernelSpec, Kind, Normalize};
 use crate::observe::{self, Observer};
 use crate::select::{Folds, Metric, Parts};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Folds of cross-validations inside of a training.
 const FOLDS: usize = 5;
@@ -84,16 +85,21 @@ impl Mkl {
         let folds = self.inner_folds(targets, kernels.gram().n_rows())?;
         let parts = Parts::new(kernels, &folds)?;
         let alone = unweighted(self)?;
-        let mut best: Option<(f64, usize)> = None;
-        for (at, &m) in which.iter().enumerate() {
-            observe::work(observer, "kernels alone", at, which.len())?;
-            let reached = parts.each(|_, part| {
+        let done = AtomicUsize::new(0);
+        let reached = parts.each(0..folds.count(), |_, part| {
+            let truth = targets.select(&part.out);
+            let of_kernel = |&m: &usize| {
+                let done = done.fetch_add(1, Ordering::Relaxed);
+                observe::work(observer, "kernels alone", done, which.len() * folds.count())?;
                 let fitted = part.fit_kernels(&alone, &[m], targets, observer)?;
                 let scores = part.scores(kernels, &fitted.model);
-                let truth = targets.select(&part.out);
                 Ok(metric.of(&fitted.model.predictions(&scores), &scores, &truth))
-            })?;
-            let known: Vec<f64> = reached.into_iter().flatten().collect();
+            };
+            which.iter().map(of_kernel).collect::<Result<Vec<_>>>()
+        })?;
+        let mut best: Option<(f64, usize)> = None;
+        for at in 0..which.len() {
+            let known: Vec<f64> = reached.iter().filter_map(|fold| fold[at]).collect();
             let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
             if best.is_none_or(|(top, _)| mean > top) {
                 best = Some((mean, at));

@@ -230,10 +230,10 @@ impl Search<'_> {
     /// Tries all norms and C on the kernels of a bank.
     pub(super) fn bank(&self, name: &str, set: &KernelSet) -> Result<Tried> {
         let parts = Parts::new(set, self.folds)?;
-        let (first, pilot) = self.path(name, set, &parts.list[0], 0, None)?;
+        let (first, pilot) = self.path(name, set, &parts.part(0)?, 0, None)?;
         let mut found = vec![first];
         if !found[0].stopped {
-            let others = parts.each_but_first(|fold, part| {
+            let others = parts.each(1..self.folds.count(), |fold, part| {
                 Ok(self.path(name, set, part, fold, Some(&pilot))?.0)
             })?;
             found.extend(others);

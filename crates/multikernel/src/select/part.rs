@@ -9,7 +9,7 @@ use crate::mkl::{Fitted, Mkl};
 use crate::model::{Model, Scores};
 use crate::observe::{Observer, Progress};
 use rayon::prelude::*;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 /// One part in so many of the memory for copies may be used for the kernels between them.
 const ACROSS: u64 = 8;
@@ -24,14 +24,14 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Copies of kernels take at most `copies` bytes; what they leave of `memory` bytes is for a solver.
+    /// Copies of kernels take at most half of `memory` bytes; the rest is for a solver.
     pub(crate) fn new(
         set: &KernelSet,
         rows: Vec<usize>,
         out: Vec<usize>,
-        copies: u64,
         memory: u64,
     ) -> Result<Part> {
+        let copies = memory / 2;
         let across = set.gram().copied_block(&rows, &out, copies / ACROSS);
         let (across, used) = match across {
             Some((gram, bytes)) => (Some(gram), bytes),
@@ -100,16 +100,19 @@ impl Part {
     }
 }
 
-/// The folds of a set, each with the samples that it trains on.
-pub(crate) struct Parts {
-    pub(crate) list: Vec<Part>,
+/// The folds of a set. The part of a fold, with its copies of kernels, is made when its turn comes and forgotten after it.
+pub(crate) struct Parts<'a> {
+    set: &'a KernelSet,
+    folds: &'a Folds,
     /// Whether the memory is enough for all of them at once. It decides, and not the number of threads, so that bits do not
     /// depend on the latter.
     at_once: bool,
+    /// Bytes for each part.
+    memory: u64,
 }
 
-impl Parts {
-    pub(crate) fn new(set: &KernelSet, folds: &Folds) -> Result<Parts> {
+impl<'a> Parts<'a> {
+    pub(crate) fn new(set: &'a KernelSet, folds: &'a Folds) -> Result<Parts<'a>> {
         let count = folds.count() as u64;
         let n = set.gram().n_rows() as u64;
         // Parts copy the views; given matrices are shared.
@@ -127,45 +130,30 @@ impl Parts {
         // A solver works best with the combined matrix of its samples in memory, as much again beside it, and statistics of its own.
         let matrix = 4 * n * n;
         let at_once = spare / count >= 2 * matrix * (1 + set.gram().n_families() as u64);
-        // All parts have their copies at the same time, solvers run at once or one after the other.
-        let copies = spare / count / 2;
-        let solver = if at_once { copies } else { spare / 2 };
-        let part = |fold| {
-            let (rows, out) = (folds.training(fold), folds.held_out(fold));
-            Part::new(set, rows, out, copies, copies + solver)
-        };
         Ok(Parts {
-            list: (0..folds.count()).map(part).collect::<Result<_>>()?,
+            set,
+            folds,
             at_once,
+            memory: if at_once { spare / count } else { spare },
         })
     }
 
-    /// Calls `work` for every fold but the first, at once where memory allows; results are in the order of the folds.
-    pub(crate) fn each_but_first<T: Send>(
-        &self,
-        work: impl Fn(usize, &Part) -> Result<T> + Sync,
-    ) -> Result<Vec<T>> {
-        let others: Vec<usize> = (1..self.list.len()).collect();
-        match self.at_once {
-            false => others.iter().map(|&f| work(f, &self.list[f])).collect(),
-            true => others.par_iter().map(|&f| work(f, &self.list[f])).collect(),
-        }
+    /// The part that a fold is held out of.
+    pub(crate) fn part(&self, fold: usize) -> Result<Part> {
+        let (rows, out) = (self.folds.training(fold), self.folds.held_out(fold));
+        Part::new(self.set, rows, out, self.memory)
     }
 
-    /// Calls `work` for every fold, at once where memory allows; results are in the order of the folds.
+    /// Calls `work` for these folds, at once where memory allows; results are in the order of the folds.
     pub(crate) fn each<T: Send>(
         &self,
+        folds: Range<usize>,
         work: impl Fn(usize, &Part) -> Result<T> + Sync,
     ) -> Result<Vec<T>> {
-        let numbered = self.list.iter().enumerate();
+        let one = |fold: usize| work(fold, &self.part(fold)?);
         match self.at_once {
-            false => numbered.map(|(fold, part)| work(fold, part)).collect(),
-            true => self
-                .list
-                .par_iter()
-                .enumerate()
-                .map(|(fold, part)| work(fold, part))
-                .collect(),
+            false => folds.map(one).collect(),
+            true => folds.into_par_iter().map(one).collect(),
         }
     }
 }
@@ -190,7 +178,7 @@ pub(crate) fn held_out_scores(
     let parts = Parts::new(set, folds)?;
     let quiet = Forward(observer);
     let done = std::sync::atomic::AtomicU64::new(0);
-    let found = parts.each(|_, part| {
+    let found = parts.each(0..folds.count(), |_, part| {
         let fitted = part.fit(mkl, targets, &quiet)?;
         let progress = Progress::Work {
             stage: "training on folds",
@@ -205,8 +193,8 @@ pub(crate) fn held_out_scores(
     let names = found[0].names.clone();
     let width = names.len();
     let mut values = vec![0.0; width * folds.samples()];
-    for (scores, part) in found.iter().zip(&parts.list) {
-        for (k, &i) in part.out.iter().enumerate() {
+    for (fold, scores) in found.iter().enumerate() {
+        for (k, &i) in folds.held_out(fold).iter().enumerate() {
             values[i * width..(i + 1) * width].copy_from_slice(scores.row(k));
         }
     }
