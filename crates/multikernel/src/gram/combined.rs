@@ -130,7 +130,7 @@ impl<'g> Combined<'g> {
     }
 
     /// The whole combined matrix, row after row; of a symmetric one the lower half is computed where that is faster. One matrix after
-    /// the other in the same memory takes half the time that each in memory of its own takes, which the system has to clear.
+    /// the other in the same memory takes less time than each in memory of its own, which the system has to clear.
     ///
     /// # Panics
     /// If `out` is not as long as the matrix.

@@ -159,30 +159,16 @@ impl Gram {
     /// many questions to a few samples then read those samples alone.
     pub(crate) fn copied_subset(&self, samples: &[usize], memory: u64) -> Gram {
         let subset = self.subset(samples);
-        let Index::Some(places) = &subset.rows else {
-            return subset;
-        };
-        let n = places.len();
-        let in_memory = |family: &Arc<Family>| !family.computes_rows();
-        let bytes = (4 * n as u64 * n as u64).saturating_mul(self.families.len() as u64);
-        if !self.symmetric || bytes > memory || !self.families.iter().all(in_memory) {
-            return subset;
-        }
-        Gram {
-            families: self
-                .families
-                .iter()
-                .map(|family| Arc::new(family.copied(places, places)))
-                .collect(),
-            rows: Index::All(n),
-            cols: Index::All(n),
-            spare: self.spare - bytes,
-            ..subset
+        match self.symmetric.then(|| subset.copied(memory)).flatten() {
+            Some((copied, bytes)) => Gram {
+                spare: self.spare - bytes,
+                ..copied
+            },
+            None => subset,
         }
     }
 
-    /// As [`Gram::block`], with the statistics of a training Gram copied where they lie in memory and the copies fit into `memory` bytes,
-    /// and how many these are; none where not.
+    /// As [`Gram::block`], copied under the same conditions, and the bytes that this takes; none where they are not met.
     pub(crate) fn copied_block(
         &self,
         rows: &[usize],
@@ -190,21 +176,26 @@ impl Gram {
         memory: u64,
     ) -> Option<(Gram, u64)> {
         let block = self.block(rows, cols);
-        let (Index::Some(row_places), Index::Some(col_places)) = (&block.rows, &block.cols) else {
+        self.symmetric.then(|| block.copied(memory)).flatten()
+    }
+
+    /// Some rows and columns of a training Gram with their statistics copied, if they lie in memory and the copies fit into `memory` bytes.
+    fn copied(&self, memory: u64) -> Option<(Gram, u64)> {
+        let (Index::Some(rows), Index::Some(cols)) = (&self.rows, &self.cols) else {
             return None;
         };
         let each = 4 * (rows.len() as u64).saturating_mul(cols.len() as u64);
         let bytes = each.saturating_mul(self.families.len() as u64);
         let in_memory = |family: &Arc<Family>| !family.computes_rows();
-        if !self.symmetric || bytes > memory || !self.families.iter().all(in_memory) {
+        if bytes > memory || !self.families.iter().all(in_memory) {
             return None;
         }
-        let copied = |family: &Arc<Family>| Arc::new(family.copied(row_places, col_places));
+        let copied = |family: &Arc<Family>| Arc::new(family.copied(rows, cols));
         let gram = Gram {
             families: self.families.iter().map(copied).collect(),
             rows: Index::All(rows.len()),
             cols: Index::All(cols.len()),
-            ..block
+            ..self.clone()
         };
         Some((gram, bytes))
     }

@@ -407,3 +407,29 @@ fn led(
     }
     start.with_weights(norm, weights)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_training_serves_a_larger_c_as_long_as_its_gap_is_small_enough_there() {
+        let trained = |certificate| Trained {
+            c: 2.0,
+            start: None,
+            certificate,
+            value: 0.5,
+            converged: true,
+        };
+        // P = 10 + (C'/2 − 1)·0.001 against D = 9.995.
+        let some = trained(Some(Certificate {
+            primal: 10.0,
+            dual: 9.995,
+            risk: 0.001,
+            bias: 0.0,
+        }));
+        assert!(some.serves(2.0, 1e-3) && some.serves(11.9, 1e-3));
+        assert!(!some.serves(12.1, 1e-3) && !some.serves(2.0, 1e-4));
+        assert!(!trained(None).serves(2.0, 1.0));
+    }
+}
