@@ -115,6 +115,12 @@ pub fn from_scores(
     }
 }
 
+/// D of coefficients whose quadratic forms aᵀK_m a are at hand.
+pub(crate) fn dual(norm: &Norm, problem: &Problem<'_>, coefficients: &[f64], forms: &[f64]) -> f64 {
+    let none = vec![0.0; forms.len()];
+    dual_linear(problem, coefficients) - norm_terms(norm, &none, forms).1
+}
+
 /// ½ Ω(g)² and ½ Ω*(s)² of the quadratic forms.
 fn norm_terms(norm: &Norm, weights: &[f64], forms: &[f64]) -> (f64, f64) {
     let s: Vec<f64> = forms.iter().map(|q| q.max(0.0).sqrt()).collect();

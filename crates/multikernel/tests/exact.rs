@@ -7,7 +7,7 @@ use std::fmt::Write;
 use common::conic::{Omega, Problem};
 use common::given::{exact, exact_from, gram, limits, norm, scalar};
 use common::problems::{EXPONENTS, LOSSES, Random, problem};
-use multikernel::certificate::certify;
+use multikernel::certificate::{Certificate, certify};
 use multikernel::dual::{Limits, Start, Status};
 
 /// The hardest of these problems takes four million; a hang would take more.
@@ -152,7 +152,9 @@ fn a_gap_that_nobody_confirmed_is_the_gap_of_the_kernels() {
             for solution in [cold, warm] {
                 let (a, weights) = (&solution.coefficients, &solution.weights);
                 let (gram, norm) = (gram(&problem.kernels), norm(&problem.omega));
-                let truth = certify(&gram, &norm, &scalar(&problem), a, weights);
+                let of = |a: &[f64]| certify(&gram, &norm, &scalar(&problem), a, weights);
+                let dual = of(solution.witness.as_ref().unwrap_or(a)).dual;
+                let truth = Certificate { dual, ..of(a) };
                 let forms = solution.forms.unwrap();
                 let again = gram.quadratic_forms(multikernel::gram::Coefficients::single(a));
                 assert_eq!(solution.status, Status::Converged, "{loss}");

@@ -3,7 +3,8 @@
 //! The map β → T(β) (norm.rs) goes a fraction of the way to its fixed point, the smaller the nearer r is to 1. With
 //! x = ln β and residuals e = ln T(β) − ln β of the last few rounds, the next x is the combination of the mapped points
 //! whose combined residual is smallest, each kernel counted by its share β_m q_m of the regulariser. A step after which
-//! the objective rose is taken back, all before it is forgotten, and the map goes on alone for a while.
+//! the objective rose is taken back, all before it is forgotten, and the map goes on alone for a while. Where a Newton step can be had
+//! for less than the rounds that it saves (`newton.rs`), it takes the place of the extrapolation.
 
 use crate::math;
 use crate::norm::Norm;
@@ -36,7 +37,8 @@ impl Extrapolation {
         }
     }
 
-    /// Replaces β by the next weights, given s and q for them and the objective reached with them.
+    /// Replaces β by the next weights, given s and q for them and the objective reached with them. `newton` may know better than earlier
+    /// rounds where to go: Δx from β and its residuals.
     pub(super) fn step(
         &mut self,
         norm: &Norm,
@@ -44,6 +46,7 @@ impl Extrapolation {
         q: &[f64],
         primal: f64,
         beta: &mut [f64],
+        newton: impl FnOnce(&[f64], &[f64]) -> Option<Vec<f64>>,
     ) {
         if primal > self.primal && !self.plain.is_empty() {
             // The extrapolation led uphill: take the map's step instead, and trust it for longer than the last time.
@@ -71,13 +74,15 @@ impl Extrapolation {
             self.rest.0 -= 1;
             return;
         }
-        if self.past.len() < 2 || !(total > 0.0 && total.is_finite()) {
-            return;
-        }
-        let Some(next) = self.combine(&share) else {
+        let Some((x, e)) = self.past.last() else {
             return;
         };
-        let Some((x, _)) = self.past.last() else {
+        let next: Option<Vec<f64>> = match newton(&old, e) {
+            Some(shift) => Some(x.iter().zip(shift).map(|(x, d)| x + d).collect()),
+            None if self.past.len() < 2 || !(total > 0.0 && total.is_finite()) => None,
+            None => self.combine(&share),
+        };
+        let Some(next) = next else {
             return;
         };
         self.plain = beta.to_vec();

@@ -5,14 +5,14 @@
 //! (j: l up, l' down) the dual's curvature is K_ij ([k = l] − [k = l'] − [k' = l] + [k' = l']).
 //!
 //! Two uses: [`polish`] finishes the coefficients where steps on rows stall on ill-conditioned kernels (as `polish.rs`
-//! does for one score), and [`newton_point`] makes the quadratic model of the kernel weights at r = 1 (as `simplex.rs`).
+//! does for one score), and [`newton_point`] makes the quadratic model of the kernel weights at r = 1 (as `newton.rs`).
 //!
 //! Cost: V³/3 for V directions. With too many of them the model couples the samples of one class only and forgets that
 //! rows sum to 0: its curvature is then too large, and its steps are shorter than they could be, never wrong.
 
 use super::crammer_singer::{self, State};
+use super::newton::{kernels_that_matter, minimize_model};
 use super::rows::Rows;
-use super::simplex::{kernels_that_matter, minimize_model};
 use crate::certificate::MulticlassProblem;
 use crate::gram::{Coefficients, Gram};
 use crate::math;

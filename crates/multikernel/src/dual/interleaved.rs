@@ -121,6 +121,7 @@ pub fn solve(
         coefficients: a,
         weights,
         certificate,
+        witness: None,
         status,
         steps,
         history,

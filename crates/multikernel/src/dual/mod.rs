@@ -5,7 +5,8 @@
 //! Method: alternate (i) the working-set solver on the combined kernel K_β (`smo.rs`), warm started, to an accuracy
 //! tied to the current gap, with (ii) the norm's weight map, which never raises the objective; the map's steps are
 //! lengthened by Anderson's extrapolation on ln β, given up where it does not help. r = 2 needs no (ii).
-//! At r = 1 the map loses its guarantee: there Newton steps on the simplex take its place (`simplex.rs`).
+//! At r = 1 the map loses its guarantee: there Newton steps on the simplex take its place (`newton.rs`); a little above, where it is slow,
+//! Newton steps go to its fixed point as long as they cost less than the rounds they save.
 //!
 //! Large problems start from the weights of a quarter of their samples.
 //!
@@ -19,26 +20,26 @@ mod extrapolate;
 mod free;
 pub mod interleaved;
 pub mod multiclass;
+pub(crate) mod newton;
 mod outputs;
 mod polish;
 mod rows;
-pub(crate) mod simplex;
 mod smo;
 pub(crate) mod svm;
 pub mod tikhonov;
 mod tiles;
 pub mod wrapper;
 
-use crate::certificate::{Certificate, Problem, certify, from_scores};
+use crate::certificate::{Certificate, Problem, certify, dual, from_scores, relative_gap};
 use crate::gram::Gram;
 use crate::loss::Loss;
 use crate::norm::Norm;
 use crate::observe::{Observer, Progress};
 use crate::random::Random;
 use extrapolate::Extrapolation;
+use newton::{Model, Newton};
 use outputs::Outputs;
 use rows::Rows;
-use simplex::Newton;
 use std::time::{Duration, Instant};
 
 /// The inner accuracy is this share of the current gap: tighter wastes steps, looser stalls the gap.
@@ -69,6 +70,11 @@ const LEAST_SHARE_OF_TOLERANCE: f64 = 0.1;
 /// The tolerance must be so many times the rounding of f32 rows for them to be good enough.
 const NOISY: f64 = 5.0;
 
+/// From here on the map needs so few rounds that Newton steps do not pay.
+const NEWTON_BELOW: f64 = 1.5;
+/// A Newton step at r > 1 is worth so many operations of its factor for each value of a row that a round makes or goes through.
+const NEWTON_SHARE: f64 = 32.0;
+
 /// When to stop, and what may be used.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -80,8 +86,9 @@ pub struct Limits {
     pub deadline: Option<Instant>,
     /// Bytes the solver may hold for rows of the combined kernel.
     pub memory: u64,
-    /// Whether the gap is confirmed by the kernels themselves at the end. If not, that of scores from rows in f32 is believed where
-    /// it is far above their rounding: enough for trainings that are only compared with others.
+    /// Whether the gap is confirmed by the kernels themselves at the end, for the coefficients that are returned. If not, that of scores
+    /// from rows in f32 is believed where it is far above their rounding, and other coefficients may bound the optimum from below: enough
+    /// for trainings that are only compared with others.
     pub confirm: bool,
 }
 
@@ -132,6 +139,8 @@ pub struct Solution {
     pub weights: Vec<f64>,
     /// P, D and the bias, from the kernels.
     pub certificate: Certificate,
+    /// Other coefficients, whose dual objective is the certificate's; none where it is that of `coefficients`.
+    pub witness: Option<Vec<f64>>,
     /// Why it stopped.
     pub status: Status,
     /// Working-set steps.
@@ -196,6 +205,7 @@ pub fn solve(
     let least_share = LEAST_INNER_SHARE.min(LEAST_SHARE_OF_TOLERANCE * limits.tolerance);
     let mut doubted = false;
     let mut certificate = None;
+    let mut witness = None;
     let mut outputs = Outputs::new(gram, limits.memory);
     let mut share = match outputs {
         Some(_) => INNER_SHARE_OF_DEAR_ROUNDS,
@@ -208,7 +218,7 @@ pub fn solve(
         let mut rows = match &outputs {
             // Few samples move in later rounds: mostly those that are free now.
             Some(_) if !history.is_empty() => {
-                let free = simplex::free_samples(problem, &state.a);
+                let free = newton::free_samples(problem, &state.a);
                 Rows::on_demand(combined, n, limits.memory, &free)
             }
             // From a good start, and after the first round, few samples move: most of the matrix would never be looked at.
@@ -322,13 +332,54 @@ pub fn solve(
         if reached || (fixed && inner.steps == 0 && !exact) {
             doubted = true;
         } else if !fixed {
+            let before = weights.clone();
+            let mut model = None;
+            let mut model_at = |weights: &[f64]| {
+                let outputs = outputs.as_ref();
+                Model::new(gram, &mut rows, problem, &state, weights, &forms, outputs)
+            };
             if sparse {
                 newton.step(&forms, now.primal, &mut weights, |weights| {
-                    simplex::newton_point(gram, &mut rows, problem, &state, weights, &forms)
+                    model = model_at(weights);
+                    model.as_ref()?.on_simplex(weights, &forms)
                 });
             } else {
                 let s: Vec<f64> = forms.iter().map(|q| q.sqrt()).collect();
-                extrapolation.step(norm, &s, &forms, now.primal, &mut weights);
+                let r = norm.as_block().map(|block| block.r());
+                let r = r.filter(|&r| {
+                    r > 1.0 && r < NEWTON_BELOW && newton_pays(gram, problem, &state.a, inner.steps)
+                });
+                extrapolation.step(norm, &s, &forms, now.primal, &mut weights, |weights, e| {
+                    let r = r?;
+                    model = model_at(weights);
+                    model.as_ref()?.to_fixed_point(weights, &forms, e, r)
+                });
+            }
+            // Coefficients of the logistic loss stay away from their bounds.
+            if let Some(model) = model.filter(|_| problem.loss != Loss::Logistic) {
+                let next = model.follow(problem, &state.a, &before, &weights);
+                if !limits.confirm {
+                    let forms = match &mut outputs {
+                        Some(outputs) => {
+                            outputs.follow(gram, &next);
+                            outputs.forms()
+                        }
+                        None => model
+                            .forms(gram, &state.a, &next, &forms)
+                            .unwrap_or_else(|| {
+                                gram.quadratic_forms(crate::gram::Coefficients::single(&next))
+                            }),
+                    };
+                    let dual = dual(norm, problem, &next, &forms);
+                    if relative_gap(now.primal, dual) <= limits.tolerance {
+                        // They bound the optimum from below more tightly than those at hand, which may be good enough.
+                        certificate = Some(Certificate { dual, ..now });
+                        witness = Some(next);
+                        weights = before;
+                        break Status::Converged;
+                    }
+                }
+                state.a = next;
             }
         } else if inner.steps == 0 {
             break Status::MaxIterations;
@@ -346,11 +397,21 @@ pub fn solve(
         coefficients: state.a,
         weights,
         certificate,
+        witness,
         status,
         steps,
         history,
         forms: Some(forms),
     }
+}
+
+/// Whether a Newton step costs less than the rounds that it saves, for a round of so many working-set steps: the factor of the free
+/// samples against rows of the support and steps on rows.
+fn newton_pays(gram: &Gram, problem: &Problem<'_>, a: &[f64], steps: u64) -> bool {
+    let free = newton::free_samples(problem, a).len() as f64;
+    let support = a.iter().filter(|a| **a != 0.0).count();
+    let rows = (support * gram.n_families()) as f64 + steps as f64;
+    free.powi(3) <= NEWTON_SHARE * rows * gram.n_rows() as f64
 }
 
 /// Inside of a round the observer is asked so often whether to stop.

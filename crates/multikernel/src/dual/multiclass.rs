@@ -16,8 +16,8 @@
 
 use super::crammer_singer::{self, State, make_feasible};
 use super::extrapolate::Extrapolation;
+use super::newton::Newton;
 use super::rows::Rows;
-use super::simplex::Newton;
 use super::{
     COARSE_SHARE, COARSE_TOLERANCE, FIRST_GAP, LEAST_INNER_SHARE, Limits, Look, NOISY, Patience,
     Solution, Start, Status, free,
@@ -181,7 +181,7 @@ pub fn solve(
                 });
             } else {
                 let s: Vec<f64> = forms.iter().map(|q| q.sqrt()).collect();
-                extrapolation.step(norm, &s, &forms, now.primal, &mut weights);
+                extrapolation.step(norm, &s, &forms, now.primal, &mut weights, |_, _| None);
             }
         } else if inner.steps == 0 {
             break Status::MaxIterations;
@@ -199,6 +199,7 @@ pub fn solve(
         coefficients,
         weights,
         certificate,
+        witness: None,
         status,
         steps,
         history,

@@ -39,6 +39,13 @@ impl Outputs {
         of_kernel.map(|f| dot(&self.a, f).max(0.0)).collect()
     }
 
+    /// K_m a of these kernels at these samples, sample after sample.
+    pub(super) fn at(&self, samples: &[usize], kernels: &[usize]) -> Vec<f64> {
+        let n = self.a.len();
+        let of_sample = |&i: &usize| kernels.iter().map(move |m| self.values[m * n + i]);
+        samples.iter().flat_map(of_sample).collect()
+    }
+
     /// K_β a.
     pub(super) fn scores(&self, weights: &[f64]) -> Vec<f64> {
         let mut scores = vec![0.0; self.a.len()];

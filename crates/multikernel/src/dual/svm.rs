@@ -13,7 +13,7 @@
 use super::crammer_singer::{self, State, make_feasible};
 use super::rows::Rows;
 use super::{
-    FIRST_GAP, Limits, Look, Patience, Solution, Start, Status, cold_start, free, polish, simplex,
+    FIRST_GAP, Limits, Look, Patience, Solution, Start, Status, cold_start, free, newton, polish,
     smo,
 };
 use crate::certificate::{
@@ -278,7 +278,7 @@ impl<'a> Svm<'a> {
         let rows = self.rows.as_mut()?;
         match &self.work {
             Work::Scalar(problem, state) => {
-                simplex::newton_point(self.gram, rows, problem, state, weights, forms)
+                newton::newton_point(self.gram, rows, problem, state, weights, forms)
             }
             Work::Joint(problem, state) => {
                 free::newton_point(self.gram, rows, problem, state, weights, forms)
@@ -340,9 +340,9 @@ impl<'a> Svm<'a> {
             ),
         };
         let mut certificate = self.certificate(&coefficients, &weights);
-        if let Some((_, witness)) = &self.witness
-            && *witness != coefficients
-        {
+        let witness = self.witness.as_ref().map(|(_, witness)| witness);
+        let witness = witness.filter(|w| **w != coefficients).cloned();
+        if let Some(witness) = &witness {
             certificate.dual = self.certificate(witness, &weights).dual;
         }
         let status = match self.status {
@@ -354,6 +354,7 @@ impl<'a> Svm<'a> {
             coefficients,
             weights,
             certificate,
+            witness,
             status,
             steps: self.steps,
             history: self.history,

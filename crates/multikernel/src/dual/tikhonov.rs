@@ -111,6 +111,7 @@ pub fn solve(
                 coefficients: scaled_to(problem, &inner.coefficients, 1.0 / tau, 1.0),
                 weights: inner.weights.iter().map(|w| w * tau).collect(),
                 certificate,
+                witness: None,
                 status,
                 steps,
                 history,

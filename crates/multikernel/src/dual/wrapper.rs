@@ -102,6 +102,7 @@ pub fn solve(
         coefficients: state.a,
         weights,
         certificate,
+        witness: None,
         status,
         steps,
         history,

@@ -7,17 +7,16 @@
 //! The way. u = t + shift lies in [u0, u1], u0 > 0. Each octave of u is cut into 8 cells of equal width, so the
 //! cell's number is the exponent and the first three bits of the fraction of the float u, and the place inside
 //! the cell, x ∈ [−½, ½), is made of the remaining bits: no logarithm is taken. In a cell φ_m is replaced by
-//! the polynomial of degree 7 through its values at 8 Chebyshev nodes. Everything is linear in those node values
-//! Φ (nodes × M):
-//!   (a) combined node values Φβ give one polynomial per cell, tabulated further as cubics on 64 cells per octave;
-//!   (b) a histogram of the moments Σ w x^k (k = 0…7) per cell gives node weights h, and the sums are Φᵀh.
+//! the polynomial of degree 7 through its values at 8 Chebyshev nodes. Everything is linear in the coefficients of those
+//! polynomials, Φ (8 per cell × M):
+//!   (a) Φβ is one polynomial per cell, tabulated further as cubics on 64 cells per octave;
+//!   (b) with a histogram h of the moments Σ w x^k (k = 0…7) per cell the sums are Φᵀh.
 //!
 //! Error. With cells of width H, degree d−1 through d Chebyshev nodes: |φ − p| ≤ 2 (H/4)^d/d! · max|φ^(d)|. For
 //! exp(−t/w), d = 8: below 1e-12; the cubics (d = 4, H an eighth): below 3e-10. [`Basis::bounds`] computes the
 //! bound per kernel from the profile's own derivatives.
 //!
-//! Cost. (a) about 20 operations per pair, (b) about 30; set-up (nodes × M) evaluations of φ; nodes is 64 per
-//! octave of the statistic's range.
+//! Cost. (a) about 20 operations per pair, (b) about 30; set-up 64 evaluations of each φ per octave of the statistic's range.
 
 use super::lookup::{self, FastTable};
 use crate::kernel::Profile;
@@ -121,17 +120,16 @@ fn lagrange<const D: usize>() -> [[f64; D]; D] {
     })
 }
 
-/// The profiles of a family on the nodes of a grid.
+/// The profiles of a family as polynomials on the cells of a grid.
 #[derive(Debug, Clone)]
 pub(super) struct Basis {
     grid: Grid,
     kernels: usize,
-    /// φ_m at every node, node after node.
-    values: Vec<f64>,
+    /// Coefficients of φ_m, cell after cell, power after power, kernel after kernel.
+    coefficients: Vec<f64>,
     /// Per kernel: bounds of the error of a looked-up value, of a value under the histogram, and of a row looked up
     /// in f32.
     bounds: Vec<(f64, f64, f64)>,
-    lagrange: [[f64; NODES]; NODES],
 }
 
 impl Basis {
@@ -148,21 +146,23 @@ impl Basis {
             Some(width) => Grid::exponential(width, high),
             None => Grid::uniform(low, high),
         };
-        let at = nodes::<NODES>();
-        let mut values = vec![0.0; grid.cells * NODES * profiles.len()];
-        if !profiles.is_empty() {
-            values
-                .par_chunks_mut(NODES * profiles.len())
-                .enumerate()
-                .for_each(|(c, cell)| {
-                    let (u0, u1) = (grid.start(c), grid.start(c + 1));
-                    for (row, x) in cell.chunks_mut(profiles.len()).zip(at) {
-                        let t = u0 - grid.shift + (x + 0.5) * (u1 - u0);
-                        for (v, (profile, factor)) in row.iter_mut().zip(profiles) {
-                            *v = factor * profile.value(t);
+        let (at, lagrange) = (nodes::<NODES>(), lagrange::<NODES>());
+        let width = profiles.len();
+        let mut coefficients = vec![0.0; grid.cells * NODES * width];
+        if width > 0 {
+            let cells = coefficients.par_chunks_mut(NODES * width).enumerate();
+            cells.for_each(|(c, cell)| {
+                let (u0, u1) = (grid.start(c), grid.start(c + 1));
+                for (x, basis) in at.iter().zip(&lagrange) {
+                    let t = u0 - grid.shift + (x + 0.5) * (u1 - u0);
+                    for (m, (profile, factor)) in profiles.iter().enumerate() {
+                        let value = factor * profile.value(t);
+                        for (k, b) in basis.iter().enumerate() {
+                            cell[k * width + m] += b * value;
                         }
                     }
-                });
+                }
+            });
         }
         let bounds = profiles
             .par_iter()
@@ -200,10 +200,9 @@ impl Basis {
             .collect();
         Basis {
             grid,
-            kernels: profiles.len(),
-            values,
+            kernels: width,
+            coefficients,
             bounds,
-            lagrange: lagrange(),
         }
     }
 
@@ -224,7 +223,7 @@ impl Basis {
 
     /// Multiplies every kernel by its factor.
     pub(super) fn scale(&mut self, factors: &[f64]) {
-        for row in self.values.chunks_mut(self.kernels) {
+        for row in self.coefficients.chunks_mut(self.kernels) {
             row.iter_mut().zip(factors).for_each(|(v, f)| *v *= f);
         }
         for (bound, f) in self.bounds.iter_mut().zip(factors) {
@@ -237,13 +236,12 @@ impl Basis {
         Basis {
             grid: self.grid,
             kernels: kernels.len(),
-            values: self
-                .values
+            coefficients: self
+                .coefficients
                 .chunks(self.kernels.max(1))
                 .flat_map(|row| kernels.iter().map(|&m| row[m]))
                 .collect(),
             bounds: kernels.iter().map(|&m| self.bounds[m]).collect(),
-            lagrange: self.lagrange,
         }
     }
 
@@ -261,14 +259,11 @@ impl Basis {
         let mut cells = vec![[0.0; 4]; self.grid.cells * FINE_PER_CELL];
         cells
             .par_chunks_mut(FINE_PER_CELL)
-            .zip(self.values.par_chunks(NODES * self.kernels))
-            .for_each(|(fine, values)| {
+            .zip(self.coefficients.par_chunks(NODES * self.kernels))
+            .for_each(|(fine, coefficients)| {
                 let mut c = [0.0; NODES];
-                for (row, basis) in values.chunks(self.kernels).zip(&self.lagrange) {
-                    let v = dot(row, beta);
-                    for (c, b) in c.iter_mut().zip(basis) {
-                        *c += v * b;
-                    }
+                for (c, row) in c.iter_mut().zip(coefficients.chunks(self.kernels)) {
+                    *c = dot(row, beta);
                 }
                 for (s, out) in fine.iter_mut().enumerate() {
                     for (x, basis) in fine_nodes.iter().zip(&fine_lagrange) {
@@ -312,7 +307,7 @@ impl Basis {
     /// (b): Σ w φ_m(t) for every m, added to `out`, from a histogram of the pairs.
     pub(super) fn sums(&self, histogram: &Histogram, out: &mut [f64]) {
         debug_assert_eq!(out.len(), self.kernels);
-        self.for_node_weights(histogram, |h, row| {
+        self.for_moments(histogram, |h, row| {
             for (o, v) in out.iter_mut().zip(row) {
                 *o += h * v;
             }
@@ -324,26 +319,23 @@ impl Basis {
         if kernels.iter().copied().eq(0..self.kernels) {
             return self.sums(histogram, out);
         }
-        self.for_node_weights(histogram, |h, row| {
+        self.for_moments(histogram, |h, row| {
             for (o, &m) in out.iter_mut().zip(kernels) {
                 *o += h * row[m];
             }
         });
     }
 
-    /// Hands every node's weight and its values φ_m to `take`.
+    /// Hands every moment and its coefficients of φ_m to `take`.
     #[inline(always)]
-    fn for_node_weights(&self, histogram: &Histogram, mut take: impl FnMut(f64, &[f64])) {
-        for (moments, values) in histogram
-            .moments
-            .iter()
-            .zip(self.values.chunks(NODES * self.kernels))
-        {
+    fn for_moments(&self, histogram: &Histogram, mut take: impl FnMut(f64, &[f64])) {
+        let cells = self.coefficients.chunks(NODES * self.kernels);
+        for (moments, coefficients) in histogram.moments.iter().zip(cells) {
             if moments.iter().all(|&m| m == 0.0) {
                 continue;
             }
-            for (row, basis) in values.chunks(self.kernels).zip(&self.lagrange) {
-                take(dot(moments, basis), row);
+            for (moment, row) in moments.iter().zip(coefficients.chunks(self.kernels)) {
+                take(*moment, row);
             }
         }
     }

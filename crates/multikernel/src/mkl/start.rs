@@ -71,8 +71,8 @@ impl WarmStart {
         }
     }
 
-    /// This result, of the C before, with the weights that training will give for the next C as seen from two results of the norm before:
-    /// `corner` at this C, `same_c` at the next. What the norm changed here, it will change there.
+    /// What training will give for the next C, as seen from this result, of the C before, and from two results of the norm before, of the
+    /// same samples: `corner` at this C, `same_c` at the next. What the norm changed here, it will change there.
     pub(crate) fn foretelling(self, same_c: &Self, corner: &Self) -> WarmStart {
         let pairs = same_c
             .weights
@@ -85,7 +85,20 @@ impl WarmStart {
                 *weight *= next / here;
             }
         }
-        WarmStart { weights, ..self }
+        let known = self.coefficients().into_iter();
+        let changes = same_c.coefficients().into_iter().zip(corner.coefficients());
+        // Who has no coefficient on either side will have none, whatever it was at the corner.
+        let values = known.zip(changes).map(|(own, (next, here))| {
+            let still = own == 0.0 && next == 0.0;
+            if still { 0.0 } else { own + next - here }
+        });
+        WarmStart {
+            c: same_c.c,
+            rows: (0..self.samples).collect(),
+            values: values.collect(),
+            weights,
+            ..self
+        }
     }
 
     /// The same for some of the samples and some of `n_kernels` kernels; a constant kernel, which stands behind them, stays.

@@ -102,6 +102,7 @@ impl Mkl {
                 coefficients: found.coefficients,
                 weights: found.weights,
                 certificate: found.certificate,
+                witness: None,
                 status: found.status,
                 steps: found.steps,
                 history: found.history.iter().map(|e| e.look).collect::<Vec<Look>>(),

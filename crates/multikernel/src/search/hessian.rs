@@ -1,12 +1,12 @@
 //! HessianMKL (Chapelle, Rakotomamonjy, NIPS workshop on kernel learning 2008).
 //!
 //! Problem: min over β on the simplex of J(β) (r = 1).
-//! Round: gradient −½ q_m and Hessian of J (`dual/simplex.rs`) give a quadratic model, whose minimiser on the simplex is the
+//! Round: gradient −½ q_m and Hessian of J (`dual/newton.rs`) give a quadratic model, whose minimiser on the simplex is the
 //! next point; while J has not fallen there, the step is halved.
 //! Stop: relative duality gap.
 //! Cost: per round one SVM, |F|³/3 for the factor of the free samples and |F|² for each kernel that matters (at most 64).
 
-use crate::dual::simplex::Newton;
+use crate::dual::newton::Newton;
 use crate::dual::svm::Svm;
 
 /// Searches from `weights` on the simplex.

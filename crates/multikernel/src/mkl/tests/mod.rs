@@ -87,7 +87,7 @@ fn ten_digits_by_ovr_and_ovo() {
         loss: Some("hinge".parse().unwrap()),
         ..Mkl::default()
     };
-    let (fitted, accuracy) = halves(&ALL, 800, &hinge);
+    let (fitted, accuracy) = halves(&ALL, 1000, &hinge);
     assert!(accuracy > 0.93, "{accuracy}");
     assert_eq!(fitted.problems.len(), 10);
     assert!(fitted.relative_gap() <= 1e-3);
