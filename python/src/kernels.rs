@@ -14,7 +14,7 @@ use multikernel::inspect::{align_trained, glance, inspect_kernels};
 use multikernel::kernel::{KernelSpec, choose};
 use multikernel::mkl::{ClassWeight, Mkl, WarmStart};
 use multikernel::norm::NormSpec;
-use multikernel::observe::{self, Observer};
+use multikernel::observe::Observer;
 use multikernel::record::Record;
 use multikernel::{Error, Result};
 use numpy::ndarray::{Array2, Array3};
@@ -305,11 +305,7 @@ fn stacked(gram: &Gram, observer: &dyn Observer) -> Result<Array3<f32>> {
             remedy: "take fewer kernels or samples".into(),
         });
     }
-    let mut values = vec![0.0; m * rows * cols];
-    for (k, values) in values.chunks_mut((rows * cols).max(1)).enumerate() {
-        observe::work(observer, "computing kernels", k, m)?;
-        gram.kernel(k).matrix_into(values);
-    }
+    let values = gram.matrices(observer)?;
     Array3::from_shape_vec((m, rows, cols), values).map_err(shape)
 }
 

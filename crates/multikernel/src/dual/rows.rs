@@ -2,7 +2,6 @@
 
 use crate::gram::{Coefficients, Combined};
 use rayon::prelude::*;
-use std::collections::HashMap;
 
 /// Rows per task of a product.
 const CHUNK: usize = 32;
@@ -21,8 +20,61 @@ pub(crate) struct Rows<'g> {
 #[derive(Debug)]
 enum Held {
     Matrix(Vec<f32>),
-    /// At most so many rows; all are forgotten when that is reached, since the solver's working set drifts.
-    Some(usize, HashMap<usize, Vec<f32>>),
+    Some(SomeRows),
+}
+
+/// Rows of some samples, in blocks of those that were made together.
+#[derive(Debug)]
+struct SomeRows {
+    /// At most so many; all are forgotten when that is reached, since the solver's working set drifts.
+    capacity: usize,
+    count: usize,
+    /// For every sample the block of its row, and the place there.
+    places: Vec<Option<(usize, usize)>>,
+    blocks: Vec<Vec<f32>>,
+}
+
+impl SomeRows {
+    /// None, and memory for so many bytes.
+    fn new(n: usize, memory: u64) -> Self {
+        SomeRows {
+            capacity: (memory / (4 * n as u64 + 64)).max(2) as usize,
+            count: 0,
+            places: vec![None; n],
+            blocks: Vec::new(),
+        }
+    }
+
+    fn get(&self, i: usize) -> Option<&[f32]> {
+        let (block, place) = self.places[i]?;
+        let n = self.places.len();
+        Some(&self.blocks[block][place * n..(place + 1) * n])
+    }
+
+    /// Has the rows of these samples, which are no more than the capacity.
+    fn hold(&mut self, samples: &[usize], combined: &Combined<'_>) {
+        let missing = |all: &Self| -> Vec<usize> {
+            let missing = samples.iter().filter(|&&i| all.places[i].is_none());
+            missing.copied().collect()
+        };
+        let mut wanted = missing(self);
+        if self.count + wanted.len() > self.capacity {
+            self.count = 0;
+            self.places.fill(None);
+            self.blocks.clear();
+            wanted = missing(self);
+        }
+        let n = self.places.len();
+        for part in wanted.chunks(AT_ONCE) {
+            let mut values = vec![0.0; part.len() * n];
+            combined.rows(part, &mut values);
+            for (place, &i) in part.iter().enumerate() {
+                self.places[i] = Some((self.blocks.len(), place));
+            }
+            self.count += part.len();
+            self.blocks.push(values);
+        }
+    }
 }
 
 impl<'g> Rows<'g> {
@@ -32,10 +84,7 @@ impl<'g> Rows<'g> {
         let held = if (4 * n as u64).saturating_mul(n as u64) <= memory {
             Held::Matrix(combined.matrix())
         } else {
-            Held::Some(
-                (memory / (4 * n as u64 + 64)).max(2) as usize,
-                HashMap::new(),
-            )
+            Held::Some(SomeRows::new(n, memory))
         };
         Rows {
             n,
@@ -52,17 +101,13 @@ impl<'g> Rows<'g> {
         memory: u64,
         first: &[usize],
     ) -> Self {
-        let capacity = (memory / (4 * n as u64 + 64)).max(2) as usize;
-        let first = &first[..first.len().min(capacity)];
-        let mut values = vec![0.0; first.len() * n];
-        combined.rows(first, &mut values);
-        let rows = first.iter().copied();
-        let held = rows.zip(values.chunks(n).map(<[f32]>::to_vec)).collect();
+        let mut held = SomeRows::new(n, memory);
+        held.hold(&first[..first.len().min(held.capacity)], &combined);
         Rows {
             n,
             diagonal: combined.diagonal(),
             combined,
-            held: Held::Some(capacity, held),
+            held: Held::Some(held),
         }
     }
 
@@ -73,23 +118,10 @@ impl<'g> Rows<'g> {
 
     /// The entries of row i at the active samples, into the front of `out`.
     pub(crate) fn fetch(&mut self, i: usize, active: &[u32], everyone: bool, out: &mut [f32]) {
-        let n = self.n;
-        let row: &[f32] = match &mut self.held {
-            Held::Matrix(values) => &values[i * n..(i + 1) * n],
-            Held::Some(capacity, rows) => {
-                if !rows.contains_key(&i) && rows.len() >= *capacity {
-                    rows.clear();
-                }
-                let combined = &self.combined;
-                rows.entry(i).or_insert_with(|| {
-                    let mut row = vec![0.0; n];
-                    combined.rows(&[i], &mut row);
-                    row
-                })
-            }
-        };
+        self.hold(&[i]);
+        let row = self.row(i);
         if everyone {
-            out[..n].copy_from_slice(row);
+            out[..row.len()].copy_from_slice(row);
         } else {
             for (o, &k) in out.iter_mut().zip(active) {
                 *o = row[k as usize];
@@ -101,28 +133,14 @@ impl<'g> Rows<'g> {
     pub(crate) fn capacity(&self) -> usize {
         match &self.held {
             Held::Matrix(_) => self.n,
-            Held::Some(capacity, _) => *capacity,
+            Held::Some(rows) => rows.capacity,
         }
     }
 
     /// Has these rows ready for [`Rows::row`].
     pub(crate) fn hold(&mut self, samples: &[usize]) {
-        let n = self.n;
-        let Held::Some(capacity, rows) = &mut self.held else {
-            return;
-        };
-        let is_missing = |i: &&usize| !rows.contains_key(*i);
-        let mut missing: Vec<usize> = samples.iter().filter(is_missing).copied().collect();
-        if rows.len() + missing.len() > *capacity {
-            rows.clear();
-            missing = samples.to_vec();
-        }
-        for part in missing.chunks(AT_ONCE) {
-            let mut values = vec![0.0; part.len() * n];
-            self.combined.rows(part, &mut values);
-            for (&i, row) in part.iter().zip(values.chunks(n)) {
-                rows.insert(i, row.to_vec());
-            }
+        if let Held::Some(rows) = &mut self.held {
+            rows.hold(samples, &self.combined);
         }
     }
 
@@ -134,11 +152,11 @@ impl<'g> Rows<'g> {
         let halved = self.combined.is_halved() && 2 * support.len() > self.n;
         match &self.held {
             Held::Matrix(_) => {}
-            Held::Some(..) if halved && capacity >= self.n => {
+            Held::Some(_) if halved && capacity >= self.n => {
                 self.held = Held::Matrix(self.combined.matrix());
             }
-            Held::Some(..) if support.len() <= capacity => self.hold(&support),
-            Held::Some(..) => {}
+            Held::Some(_) if support.len() <= capacity => self.hold(&support),
+            Held::Some(_) => {}
         }
     }
 
@@ -146,7 +164,7 @@ impl<'g> Rows<'g> {
     pub(crate) fn row(&self, i: usize) -> &[f32] {
         match &self.held {
             Held::Matrix(values) => &values[i * self.n..(i + 1) * self.n],
-            Held::Some(_, rows) => rows.get(&i).map_or(&[], |row| row),
+            Held::Some(rows) => rows.get(i).unwrap_or(&[]),
         }
     }
 
@@ -173,12 +191,12 @@ impl<'g> Rows<'g> {
                         }
                     });
             }
-            Held::Some(_, rows) => {
+            Held::Some(rows) => {
                 let change = |i: &usize| a[*i] != 0.0;
                 let moved: Vec<usize> = (0..self.n).filter(change).collect();
                 if let Some(held) = moved
                     .iter()
-                    .map(|i| rows.get(i))
+                    .map(|&i| rows.get(i))
                     .collect::<Option<Vec<_>>>()
                 {
                     for (&i, row) in moved.iter().zip(held) {

@@ -303,13 +303,44 @@ fn fast_values(table: &Table, alone: Option<&Exponential>, t: &[f32], out: &mut 
     }
 }
 
+/// The whole matrices of kernels of one family, each into its own memory. A row of the statistic is fetched once for all of them.
+pub(super) fn matrices(kernels: &[Combined<'_>], outs: Vec<&mut [f32]>) {
+    let tables = kernels.iter().map(|one| one.on(one.gram).only_table());
+    let tables: Option<Vec<_>> = tables.collect();
+    let (Some(tables), Some(first)) = (tables, kernels.first()) else {
+        for (one, out) in kernels.iter().zip(outs) {
+            one.matrix_into(out);
+        }
+        return;
+    };
+    let (gram, block) = (first.gram, first.block_rows());
+    let n = gram.n_cols();
+    let rows: Vec<usize> = (0..gram.n_rows()).map(|i| gram.rows.get(i)).collect();
+    let mut tasks: Vec<(&[usize], Vec<&mut [f32]>)> = rows
+        .chunks(block)
+        .map(|rows| (rows, Vec::with_capacity(outs.len())))
+        .collect();
+    for out in outs {
+        for (task, part) in tasks.iter_mut().zip(out.chunks_mut(block * n)) {
+            task.1.push(part);
+        }
+    }
+    tasks.into_par_iter().for_each(|(rows, mut outs)| {
+        tables[0].0.for_rows(rows, |r, t| {
+            for ((_, table, alone), out) in tables.iter().zip(&mut outs) {
+                fast_values(table, *alone, t, &mut out[r * n..(r + 1) * n]);
+            }
+        });
+    });
+}
+
 /// A combination seen on some rows and columns.
 struct View<'a> {
     of: &'a Combined<'a>,
     gram: &'a Gram,
 }
 
-impl View<'_> {
+impl<'a> View<'a> {
     fn dense_product(&self, rows: &[usize], a: Coefficients<'_>, look: Look) -> Vec<f64> {
         let k = a.outputs();
         let block = self.of.block_rows();
@@ -400,7 +431,7 @@ impl View<'_> {
     }
 
     /// The one table, if there is nothing else in the combination: its values need no sum and go straight into the result.
-    fn only_table(&self) -> Option<(&Family, &Table, Option<&Exponential>)> {
+    fn only_table(&self) -> Option<(&'a Family, &'a Table, Option<&'a Exponential>)> {
         match (&self.of.parts[..], &self.of.shifts, &self.gram.cols) {
             ([Part::Table(family, table, alone)], None, super::Index::All(_))
                 if family.factors.is_none() =>

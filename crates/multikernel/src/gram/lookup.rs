@@ -12,8 +12,9 @@ const FRACTION_BITS: u32 = 23;
 const CELL_SHIFT: u32 = FRACTION_BITS - FINE_BITS;
 const FRACTION_MASK: u32 = (1 << FRACTION_BITS) - 1;
 const ONE_BITS: u32 = 0x3F80_0000;
-/// Room for cells: a power of two, so that a masked number is always inside.
-const CELLS: usize = 8192;
+/// Room for few cells and for many: powers of two, so that a masked number is always inside.
+const FEW: usize = 1024;
+const MANY: usize = 8192;
 
 /// A looked-up value is off by at most so much of max(|φ| + u|φ'|).
 pub(super) const ROUND_OFF: f64 = 1.0 / (1 << 21) as f64;
@@ -22,14 +23,14 @@ pub(super) const ROUND_OFF: f64 = 1.0 / (1 << 21) as f64;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Exponential {
     factor: f32,
-    /// −log₂(e)/w
+    /// −8 log₂(e)/w
     rate: f32,
 }
 
 impl Exponential {
     /// None where f32 cannot hold its numbers.
     pub(super) fn new(factor: f64, width: f64) -> Option<Exponential> {
-        let rate = -std::f64::consts::LOG2_E / width;
+        let rate = -8.0 * std::f64::consts::LOG2_E / width;
         let inside = |v: f64| (1e-30..1e30).contains(&v.abs());
         (inside(factor) && inside(rate)).then_some(Exponential {
             factor: factor as f32,
@@ -39,34 +40,88 @@ impl Exponential {
 
     /// c·exp(−t/w) at every t; its error is below that of a look-up (see [`ROUND_OFF`]).
     pub(super) fn values(&self, t: &[f32], out: &mut [f32]) {
-        exponentials(t, self.factor, self.rate, out);
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has the feature that the function is compiled for; it has no other requirement.
+            #[allow(unsafe_code)]
+            unsafe {
+                exponentials_avx2(t, self.factor, self.rate, out);
+            }
+            return;
+        }
+        for (out, t) in out.iter_mut().zip(t) {
+            *out = exponential(*t, self.factor, self.rate);
+        }
     }
 }
 
-/// c·2^(rate·t). The exponent's whole part goes into the bits of the result, the rest f ∈ [−½, ½] through a polynomial that
-/// is off by at most 2e-8 of 2^f. No fused operations: the same bits on every processor.
-#[multiversion::multiversion(targets("x86_64+avx2", "x86_64+avx512f+avx512vl"))]
-fn exponentials(t: &[f32], factor: f32, rate: f32, out: &mut [f32]) {
-    /// Adding it rounds to a whole number, which then stands in the lowest bits.
-    const ROUND: f32 = 12_582_912.0;
-    const LEAST: f32 = -126.0;
-    const P: [f32; 7] = [
-        1.0,
-        std::f32::consts::LN_2,
-        0.240_226_5,
-        0.055_503_27,
-        0.009_618_025,
-        0.001_340_043_3,
-        0.000_154_697_32,
-    ];
-    for (out, t) in out.iter_mut().zip(t) {
-        let y = rate * t;
-        let clamped = y.clamp(LEAST, 126.0);
-        let rounded = clamped + ROUND;
-        let f = clamped - (rounded - ROUND);
-        let power = f32::from_bits((rounded.to_bits() << 23).wrapping_add(0x3F80_0000));
-        let p = P[0] + f * (P[1] + f * (P[2] + f * (P[3] + f * (P[4] + f * (P[5] + f * P[6])))));
-        *out = if y < LEAST { 0.0 } else { factor * p * power };
+/// Adding it rounds to a whole number, which then stands in the lowest bits.
+const ROUND: f32 = 12_582_912.0;
+/// The exponents of 2 that f32 holds, in eighths.
+const EIGHTHS: f32 = 8.0 * 126.0;
+/// 2^(k/8)
+const ROOTS: [f32; 8] = [
+    1.0,
+    1.090_507_7,
+    1.189_207_1,
+    1.296_839_6,
+    std::f32::consts::SQRT_2,
+    1.542_210_8,
+    1.681_792_9,
+    1.834_008_1,
+];
+/// 2^(f/8) for f ∈ [−½, ½], off by at most 3e-8 of it.
+const CUBIC: [f32; 4] = [1.0, 0.086_643_405, 0.003_754_025_6, 0.000_108_391_06];
+
+/// c·2^(y/8), y = rate·t. The whole part of y goes into the bits of the result, its last three bits through a table, the rest
+/// through a cubic. No fused operations: the same bits on every processor.
+#[inline(always)]
+fn exponential(t: f32, factor: f32, rate: f32) -> f32 {
+    let y = rate * t;
+    let clamped = y.clamp(-EIGHTHS, EIGHTHS);
+    let rounded = clamped + ROUND;
+    let f = clamped - (rounded - ROUND);
+    let whole = rounded.to_bits();
+    let root = ROOTS[(whole % 8) as usize];
+    let power = f32::from_bits(((whole >> 3) << 23).wrapping_add(root.to_bits()));
+    let p = CUBIC[0] + f * (CUBIC[1] + f * (CUBIC[2] + f * CUBIC[3]));
+    if y < -EIGHTHS {
+        0.0
+    } else {
+        factor * p * power
+    }
+}
+
+/// Eight at a time: the table is one register.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn exponentials_avx2(t: &[f32], factor: f32, rate: f32, out: &mut [f32]) {
+    use std::arch::x86_64::*;
+    let (least, most) = (_mm256_set1_ps(-EIGHTHS), _mm256_set1_ps(EIGHTHS));
+    let (c, r) = (_mm256_set1_ps(factor), _mm256_set1_ps(rate));
+    let (round, roots) = (_mm256_set1_ps(ROUND), bytemuck::cast(ROOTS));
+    let cubic = CUBIC.map(|c| _mm256_set1_ps(c));
+    let (chunks, rest) = t.as_chunks::<8>();
+    let (outs, last) = out.as_chunks_mut::<8>();
+    for (t, out) in chunks.iter().zip(outs) {
+        let y = _mm256_mul_ps(r, bytemuck::cast(*t));
+        let clamped = _mm256_max_ps(_mm256_min_ps(y, most), least);
+        let rounded = _mm256_add_ps(clamped, round);
+        let f = _mm256_sub_ps(clamped, _mm256_sub_ps(rounded, round));
+        let whole = _mm256_castps_si256(rounded);
+        // Looks at the last three bits only.
+        let root = _mm256_castps_si256(_mm256_permutevar8x32_ps(roots, whole));
+        let whole = _mm256_slli_epi32::<23>(_mm256_srli_epi32::<3>(whole));
+        let power = _mm256_castsi256_ps(_mm256_add_epi32(whole, root));
+        let p = _mm256_add_ps(cubic[2], _mm256_mul_ps(f, cubic[3]));
+        let p = _mm256_add_ps(cubic[1], _mm256_mul_ps(f, p));
+        let p = _mm256_add_ps(cubic[0], _mm256_mul_ps(f, p));
+        let value = _mm256_mul_ps(_mm256_mul_ps(c, p), power);
+        let nothing = _mm256_cmp_ps::<_CMP_LT_OQ>(y, least);
+        *out = bytemuck::cast(_mm256_andnot_ps(nothing, value));
+    }
+    for (out, t) in last.iter_mut().zip(rest) {
+        *out = exponential(*t, factor, rate);
     }
 }
 
@@ -77,7 +132,24 @@ pub(super) struct FastTable {
     /// Number of the first cell, counted from u = 0.
     base: i32,
     last: i32,
-    cells: Box<[[f32; 4]; CELLS]>,
+    cells: Cells,
+}
+
+#[derive(Debug)]
+enum Cells {
+    Few(Box<[Cell; FEW]>),
+    Many(Box<[Cell; MANY]>),
+}
+
+type Cell = [f32; 4];
+
+/// Room for N cells, the first of which are these.
+fn room<const N: usize>(cells: &[[f64; 4]]) -> Option<Box<[Cell; N]>> {
+    let mut room: Box<[Cell; N]> = vec![[0.0; 4]; N].try_into().ok()?;
+    for (out, cell) in room.iter_mut().zip(cells) {
+        *out = cell.map(|c| c as f32);
+    }
+    Some(room)
 }
 
 impl FastTable {
@@ -85,48 +157,54 @@ impl FastTable {
     pub(super) fn new(shift: f64, start: f64, cells: &[[f64; 4]]) -> Option<FastTable> {
         let inside = |v: f64| v == 0.0 || (1e-30..1e30).contains(&v.abs());
         let end = start * 2f64.powf(cells.len() as f64 / f64::from(1 << FINE_BITS) + 1.0);
-        if !(inside(shift) && inside(start) && inside(end)) || cells.len() > CELLS {
+        if !(inside(shift) && inside(start) && inside(end)) || cells.len() > MANY {
             return None;
-        }
-        let mut table: Box<[[f32; 4]; CELLS]> = vec![[0.0; 4]; CELLS].try_into().ok()?;
-        for (out, cell) in table.iter_mut().zip(cells) {
-            *out = cell.map(|c| c as f32);
         }
         Some(FastTable {
             shift: shift as f32,
             base: ((start as f32).to_bits() >> CELL_SHIFT) as i32,
             last: cells.len() as i32 - 1,
-            cells: table,
+            cells: match cells.len() <= FEW {
+                true => Cells::Few(room(cells)?),
+                false => Cells::Many(room(cells)?),
+            },
         })
     }
 
     /// The combined kernel at every t.
     pub(super) fn look_up(&self, t: &[f32], out: &mut [f32]) {
+        match &self.cells {
+            Cells::Few(cells) => self.look_up_in(cells, t, out),
+            Cells::Many(cells) => self.look_up_in(cells, t, out),
+        }
+    }
+
+    fn look_up_in<const N: usize>(&self, cells: &[Cell; N], t: &[f32], out: &mut [f32]) {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             // SAFETY: the processor has the features that the function is compiled for; it has no other requirement.
             #[allow(unsafe_code)]
             unsafe {
-                self.look_up_avx2(t, out);
+                self.look_up_avx2(cells, t, out);
             }
             return;
         }
         for (out, t) in out.iter_mut().zip(t) {
-            *out = self.at(*t);
+            *out = self.at(cells, *t);
         }
     }
 
-    fn at(&self, t: f32) -> f32 {
+    fn at<const N: usize>(&self, cells: &[Cell; N], t: f32) -> f32 {
         let bits = (t + self.shift).to_bits();
         let cell = ((bits >> CELL_SHIFT) as i32 - self.base).clamp(0, self.last);
         let x = f32::from_bits(((bits << FINE_BITS) & FRACTION_MASK) | ONE_BITS) - 1.5;
-        let c = &self.cells[cell as usize % CELLS];
+        let c = &cells[cell as usize % N];
         c[0] + x * (c[1] + x * (c[2] + x * c[3]))
     }
 
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
-    fn look_up_avx2(&self, t: &[f32], out: &mut [f32]) {
+    fn look_up_avx2<const N: usize>(&self, table: &[Cell; N], t: &[f32], out: &mut [f32]) {
         use std::arch::x86_64::*;
         let shift = _mm256_set1_ps(self.shift);
         let base = _mm256_set1_epi32(self.base);
@@ -142,7 +220,7 @@ impl FastTable {
             let place = _mm256_or_si256(_mm256_and_si256(place, fraction), one);
             let x = _mm256_sub_ps(_mm256_castsi256_ps(place), middle);
             let cells: [u32; 8] = bytemuck::cast(cell);
-            let at = |k: usize| -> __m128 { bytemuck::cast(self.cells[cells[k] as usize % CELLS]) };
+            let at = |k: usize| -> __m128 { bytemuck::cast(table[cells[k] as usize % N]) };
             let a = _mm256_set_m128(at(4), at(0));
             let b = _mm256_set_m128(at(5), at(1));
             let c = _mm256_set_m128(at(6), at(2));
@@ -191,6 +269,10 @@ mod tests {
                 );
             }
             assert_eq!(out[0], 2.5);
+            // The same bits wherever a value stands, and one at a time.
+            for (t, value) in t.iter().zip(&out) {
+                assert_eq!(exponential(*t, one.factor, one.rate), *value);
+            }
         }
         let mut out = [1.0; 3];
         Exponential::new(1.0, 1.0)

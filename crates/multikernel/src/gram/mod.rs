@@ -28,13 +28,19 @@ pub use definite::{Indefinite, Repair};
 pub(crate) use every::EveryKernel;
 pub use set::{Kernel, KernelSet, Normalizer, Options, Reference};
 
+use crate::error::Result;
 use crate::math::mixed_dot;
+use crate::observe::{self, Observer};
+use crate::pages::zeros;
 use family::{Family, Map};
 use rayon::prelude::*;
 use std::sync::Arc;
 
 /// Support rows per task in histograms; fixed, so that sums do not depend on the threads.
 const CHUNK: usize = 64;
+
+/// Matrices that are made together: they share a statistic, and each needs a table of its own.
+const MATRICES: usize = 64;
 
 /// All kernels between row samples and column samples. For training both are the same samples.
 ///
@@ -254,6 +260,45 @@ impl Gram {
         self.combine(&beta)
     }
 
+    /// All kernels as matrices, kernel after kernel, row after row, in new memory.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`](crate::Error::Stopped) if the observer asks to stop.
+    pub fn matrices(&self, observer: &dyn Observer) -> Result<Vec<f32>> {
+        let mut out = zeros(self.n_kernels * self.n_rows() * self.n_cols());
+        self.matrices_into(&mut out, observer)?;
+        Ok(out)
+    }
+
+    /// The same into memory that is given. Kernels of one family share the reading, or the computing, of their statistic.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`](crate::Error::Stopped) if the observer asks to stop.
+    ///
+    /// # Panics
+    /// If `out` is not as long as the matrices together.
+    pub fn matrices_into(&self, out: &mut [f32], observer: &dyn Observer) -> Result<()> {
+        let each = self.n_rows() * self.n_cols();
+        assert_eq!(out.len(), self.n_kernels * each);
+        if each == 0 {
+            return Ok(());
+        }
+        let mut outs: Vec<Option<&mut [f32]>> = out.chunks_mut(each).map(Some).collect();
+        let mut done = 0;
+        for members in self
+            .families
+            .iter()
+            .flat_map(|f| f.members.chunks(MATRICES))
+        {
+            observe::work(observer, "computing kernels", done, self.n_kernels)?;
+            let kernels: Vec<Combined<'_>> = members.iter().map(|&m| self.kernel(m)).collect();
+            let outs = members.iter().filter_map(|&m| outs[m].take()).collect();
+            combined::matrices(&kernels, outs);
+            done += members.len();
+        }
+        Ok(())
+    }
+
     /// k_m(x, x) of the row samples; empty where it is not known (new samples of a given matrix).
     pub fn self_values(&self, m: usize) -> Vec<f64> {
         let found = self.families.iter().find_map(|family| {
@@ -462,18 +507,14 @@ impl<'a> RowScorer<'a> {
 /// aᵀ K_m a for the members of a family; `a` holds a number for each of `samples`.
 fn family_forms(family: &Family, samples: &[usize], a: &[f64]) -> Vec<f64> {
     let n = family.n_cols;
-    // A sample may be there more than once.
-    let everyone = || {
-        let mut all = vec![0.0; n];
-        for (&i, &a) in samples.iter().zip(a) {
-            all[i] += a;
-        }
-        all
-    };
     match &family.map {
         // Most samples count: whole rows at the speed of memory beat half of them entry by entry.
         Map::Scaled(factor) if 2 * samples.len() > n => {
-            let everyone = everyone();
+            // A sample may be there more than once.
+            let mut everyone = vec![0.0; n];
+            for (&i, &a) in samples.iter().zip(a) {
+                everyone[i] += a;
+            }
             let block = family.block_rows();
             let support: Vec<usize> = (0..n).filter(|&i| everyone[i] != 0.0).collect();
             let parts: Vec<f64> = support
@@ -498,10 +539,6 @@ fn family_forms(family: &Family, samples: &[usize], a: &[f64]) -> Vec<f64> {
                 })
                 .collect();
             vec![factor * parts.iter().sum::<f64>()]
-        }
-        // Nearly all count: those without weight cost less than picking the others out.
-        Map::Table(_) if samples.len() != n && 4 * samples.len() > 3 * n => {
-            family_forms(family, &(0..n).collect::<Vec<_>>(), &everyone())
         }
         Map::Table(basis) => {
             let parts: Vec<grid::Histogram> = starts(samples.len())
@@ -540,16 +577,25 @@ fn for_pairs(
     let end = (start + CHUNK).min(samples.len());
     let block = family.block_rows();
     let (mut gathered, mut weights) = (Vec::with_capacity(end), Vec::with_capacity(end));
-    let in_order = samples.iter().enumerate().all(|(k, &i)| k == i);
+    // Looking for the values of most samples costs more than counting those of all, the others with weight 0.
+    let known = samples.last().map_or(0, |&last| last + 1);
+    let most = 2 * samples.len() > known && samples.windows(2).all(|pair| pair[0] < pair[1]);
+    let mut spread = vec![0.0; if most { known } else { 0 }];
+    if most {
+        for (&i, &a) in samples.iter().zip(a) {
+            spread[i] = a;
+        }
+    }
     for from in (start..end).step_by(block) {
         let to = (from + block).min(end);
         family.for_rows(&samples[from..to], |r, t| {
             let i = from + r;
+            let before = if most { &spread[..samples[i]] } else { &a[..i] };
             weights.clear();
-            weights.extend(a[..i].iter().map(|aj| 2.0 * a[i] * aj));
+            weights.extend(before.iter().map(|aj| 2.0 * a[i] * aj));
             weights.push(a[i] * a[i]);
-            if in_order {
-                count(&t[..=i], &weights);
+            if most {
+                count(&t[..=samples[i]], &weights);
             } else {
                 gathered.clear();
                 gathered.extend(samples[..=i].iter().map(|&j| t[j]));
@@ -630,6 +676,56 @@ mod tests {
             for combined in alone.chain([gram.combine(&all)]) {
                 combined.matrix_into(&mut memory);
                 assert_eq!(memory, combined.matrix());
+            }
+        }
+    }
+
+    #[test]
+    fn all_matrices_together_have_the_bits_of_each_alone() {
+        let data = digits().unwrap();
+        let views = data.views.select(&(0..70).collect::<Vec<_>>()).unwrap();
+        // More of one family than are made together; families, centred and scaled ones, in turns.
+        let many: String = (1..=70).map(|k| format!("|{k}")).collect();
+        let specs = [
+            "linear:normalize=center",
+            &format!("rbf:view=upper_left,width=mean{many}"),
+            "poly:degree=2,normalize=spherical",
+            "poly:degree=2|3,view=upper_left",
+            "rbf:width=mean*0.5|mean,normalize=center",
+            "linear:view=upper_left",
+        ];
+        let specs: Vec<KernelSpec> = specs
+            .iter()
+            .flat_map(|s| KernelSpec::parse(s).unwrap())
+            .collect();
+        let some: Vec<usize> = (0..70).step_by(3).collect();
+        let set = |memory: u64| {
+            let options = Options {
+                memory,
+                ..Options::default()
+            };
+            KernelSet::new(&specs, &views, &options, &())
+        };
+        let Err(crate::Error::Memory { needed, .. }) = set(0) else {
+            panic!("something needs memory");
+        };
+        // On the fly, and stored.
+        for memory in [needed, u64::MAX] {
+            let set = set(memory).unwrap();
+            let computed = set.gram().families.iter().any(|f| f.computes_rows());
+            assert_eq!(computed, memory == needed);
+            for gram in [
+                set.gram().clone(),
+                set.gram().subset(&some),
+                set.gram().block(&some, &[5, 1]),
+                set.gram().block(&[], &[]),
+            ] {
+                let each = (0..gram.n_kernels()).flat_map(|m| gram.kernel(m).matrix());
+                let each: Vec<f32> = each.collect();
+                assert!(gram.matrices(&()).unwrap() == each);
+                let mut memory = vec![f32::NAN; each.len()];
+                gram.matrices_into(&mut memory, &()).unwrap();
+                assert!(memory == each);
             }
         }
     }

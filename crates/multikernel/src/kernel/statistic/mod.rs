@@ -200,6 +200,15 @@ impl Operand {
         let n = self.len();
         assert_eq!(out.len(), rows.len() * n, "full rows");
         if let Samples::Rows { rows: x, .. } = &self.samples
+            && self.statistic == Statistic::SquaredDistance
+            && x.width == 1
+        {
+            for (i, out) in rows.zip(out.chunks_exact_mut(n)) {
+                product::squares_on_a_line(x.values[i], &x.values[..=i], out);
+            }
+            return;
+        }
+        if let Samples::Rows { rows: x, .. } = &self.samples
             && lower::available()
         {
             lower::dots(x, rows.clone(), out, n);
