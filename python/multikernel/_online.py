@@ -42,8 +42,9 @@ class OnlineMKLClassifier(ByScores, ClassifierMixin, KernelEstimator):
     C : float, default=1.0
         Largest step of the solvers pa1 and omcl; the others do not use it.
     solver : str, default="auto"
-        ``"om2"`` (auto), ``"obscure"`` (its first stage; ``"obscure:eta=2"``), ``"pegasos"`` (``"pegasos:lambda=0.001"``),
-        ``"pa1"`` (on the average kernel) or ``"omcl"`` (every kernel by itself, and a combiner).
+        ``"om2"`` (auto; ``"om2:link=0.5"`` with ``norm="block:1.05"`` often errs less), ``"obscure"`` (its first stage;
+        ``"obscure:eta=2"``), ``"pegasos"`` (``"pegasos:lambda=0.001"``), ``"pa1"`` (on the average kernel) or ``"omcl"`` (every
+        kernel by itself, and a combiner).
     max_iter : int or None
         Passes over the data in `fit`; None: 5.
     views : dict or None

@@ -163,6 +163,57 @@ fn one_view_among_noise_is_found() {
 }
 
 #[test]
+fn kernels_of_parts_of_one_view_are_found_among_noise_and_do_what_none_can_alone() {
+    let known = all_digits().shuffled(3).some(&(0..800).collect::<Vec<_>>());
+    let mut random = Random::new(3);
+    let mut views = Views::default();
+    let informative = known.views.only(|v| v.name == "upper_right");
+    let ViewData::Dense(pixels) = &informative.iter().next().unwrap().data else {
+        panic!("digits are dense");
+    };
+    // Every kernel sees two columns: of the one view that tells something, or of three views of noise.
+    for pair in 0..32 {
+        let values = match pair {
+            0..8 => (0..800)
+                .flat_map(|i| pixels.row(i)[2 * pair..2 * pair + 2].to_vec())
+                .collect(),
+            _ => (0..1600).map(|_| random.normal() as f32).collect(),
+        };
+        views
+            .push(View {
+                name: format!("v{pair}"),
+                columns: Vec::new(),
+                data: ViewData::Dense(Dense::new(800, 2, values).unwrap()),
+            })
+            .unwrap();
+    }
+    let error = |rule: Rule, kernels: &str| {
+        let settings = Settings {
+            rule,
+            ..Settings::default()
+        };
+        let kernels = KernelSpec::parse(kernels).unwrap();
+        let mut online = Online::new(settings, &kernels, &views).unwrap();
+        online.learn(&views, &known.told()).unwrap();
+        online.report().online_error()
+    };
+    let best = |kernels: &str| {
+        [0.1, 0.5, 1.0, 10.0]
+            .map(|c| error(Rule::PassiveAggressive { c }, kernels))
+            .into_iter()
+            .fold(f64::INFINITY, f64::min)
+    };
+    let om2 = error(Rule::Om2, "rbf");
+    let average = best("rbf");
+    let single = (0..8).map(|pair| best(&format!("rbf:view=v{pair}")));
+    let single = single.fold(f64::INFINITY, f64::min);
+    assert!(
+        om2 < 0.95 * average && om2 < 0.9 * single,
+        "OM-2 {om2}, PA-I on the average {average}, on the best kernel alone {single}"
+    );
+}
+
+#[test]
 fn after_some_passes_it_is_as_good_as_the_exact_model() {
     let all = all_digits().shuffled(2);
     let training = all.some(&(0..1000).collect::<Vec<_>>());

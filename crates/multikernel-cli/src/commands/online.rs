@@ -84,7 +84,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Learning")]
 struct Options {
-    /// om2 (the same as auto), obscure (its first stage), pegasos, pa1 (on the average kernel) or omcl (every kernel by itself and a combiner)
+    /// om2 (the same as auto; om2:link=0.5 with --norm block:1.05 often errs less), obscure (its first stage), pegasos, pa1 (on the average kernel) or omcl (every kernel by itself and a combiner)
     #[arg(long, default_value = "om2")]
     solver: String,
 

@@ -59,6 +59,30 @@ impl Known {
             labels: self.labels.clone(),
         })
     }
+
+    /// Its views cut into views of two columns.
+    pub(crate) fn in_pairs(&self) -> Result<Known> {
+        let mut views = Views::default();
+        for view in self.views.iter() {
+            let ViewData::Dense(x) = &view.data else {
+                continue;
+            };
+            for first in (0..x.cols()).step_by(2) {
+                let width = 2.min(x.cols() - first);
+                let values = (0..x.rows()).flat_map(|i| &x.row(i)[first..first + width]);
+                let values = values.copied().collect();
+                views.push(View {
+                    name: format!("{}_{}", view.name, first / 2),
+                    columns: Vec::new(),
+                    data: ViewData::Dense(Dense::new(x.rows(), width, values)?),
+                })?;
+            }
+        }
+        Ok(Known {
+            views,
+            labels: self.labels.clone(),
+        })
+    }
 }
 
 /// The digits, and pendigits if its folder was given.

@@ -18,8 +18,8 @@ pub(crate) struct Chart<'a> {
     pub(crate) lines: Vec<Line>,
 }
 
-const COLOURS: [&str; 7] = [
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555",
+const COLOURS: [&str; 8] = [
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#8c564b",
 ];
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 400.0;

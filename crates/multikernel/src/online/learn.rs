@@ -412,7 +412,7 @@ impl Online {
         };
         let sides = slopes.len() as f64;
         let step = match self.settings.rule {
-            Rule::Om2 => {
+            Rule::Om2 | Rule::Om2Link { .. } => {
                 let mut spare = vec![0.0; kernels];
                 let length = self.theta.length_of(&sample.diagonal, &mut spare);
                 let square = sides * length * length;

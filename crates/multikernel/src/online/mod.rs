@@ -242,7 +242,7 @@ impl Online {
         }
         let mut online = Online {
             support: Support::new(&bank, matches!(settings.rule, Rule::Omcl { .. })),
-            theta: Theta::new(block_norm, count),
+            theta: Theta::new(block_norm, count).with_link(settings.rule.link(&block_norm)),
             adaptive: match settings.rule {
                 Rule::Pegasos { lambda } => {
                     let q = block_norm.r_dual();
@@ -388,7 +388,7 @@ impl Online {
     }
 
     fn bound_for(&self, comparator_norm: f64) -> Option<MistakeBound> {
-        if self.settings.rule != Rule::Om2 || self.report.removed > 0 {
+        if !self.settings.rule.is_bounded(&self.block_norm) || self.report.removed > 0 {
             return None;
         }
         Some(MistakeBound::new(

@@ -15,6 +15,16 @@ pub enum Rule {
     /// OM-2 (Jie, Orabona, Fornoni, Caputo, Cesa-Bianchi 2010): θ ← θ + η z with η = 1 − 2 w·z/‖z‖²_{2,q}, held between 0 and 1.
     /// It has no parameter beside the norm, and a mistake bound ([`MistakeBound`](super::MistakeBound)).
     Om2,
+    /// OM-2 with another factor c than 1/q in the link w_m = c (‖θ_m‖/‖θ‖_{2,q})^{q−2} θ_m. Near p = 1 the factor 1/q makes w so small that
+    /// nearly every example is an update; c = ½ is PA-I at C = ½ for one kernel, whatever p is.
+    ///
+    /// Theorem 1 holds for every c ≥ 1/q: with m the paper's margin and η = 1 − 2cqm/‖z‖², a step adds
+    /// 2qηm + qη²‖z‖² = qη(‖z‖² − 2(cq − 1)m) ≤ qη‖z‖² to ‖θ‖² where m > 0, and what it adds at a mistake does not depend on c.
+    #[serde(rename = "om2-link")]
+    Om2Link {
+        /// c
+        link: f64,
+    },
     /// Stage 1 of OBSCURE: θ ← θ + η z.
     Obscure {
         /// η
@@ -44,7 +54,7 @@ impl Rule {
     /// Its name among the solvers.
     pub fn name(&self) -> &'static str {
         match self {
-            Rule::Om2 => "om2",
+            Rule::Om2 | Rule::Om2Link { .. } => "om2",
             Rule::Obscure { .. } => "obscure",
             Rule::Pegasos { .. } => "pegasos",
             Rule::PassiveAggressive { .. } => "pa1",
@@ -56,8 +66,25 @@ impl Rule {
     pub fn uses_norm(&self) -> bool {
         matches!(
             self,
-            Rule::Om2 | Rule::Obscure { .. } | Rule::Pegasos { .. }
+            Rule::Om2 | Rule::Om2Link { .. } | Rule::Obscure { .. } | Rule::Pegasos { .. }
         )
+    }
+
+    /// The factor of the link.
+    pub(super) fn link(&self, norm: &BlockNorm) -> f64 {
+        match self {
+            Rule::Om2Link { link } => *link,
+            _ => 1.0 / norm.r_dual(),
+        }
+    }
+
+    /// Whether Theorem 1 bounds its mistakes.
+    pub(super) fn is_bounded(&self, norm: &BlockNorm) -> bool {
+        match self {
+            Rule::Om2 => true,
+            Rule::Om2Link { link } => link * norm.r_dual() >= 1.0,
+            _ => false,
+        }
     }
 
     /// The rule's parameter as the model keeps it: C, or 1.
@@ -72,17 +99,21 @@ impl Rule {
     fn parameter(&mut self) -> Option<(&'static str, &mut f64)> {
         match self {
             Rule::Om2 => None,
+            Rule::Om2Link { link } => Some(("link", link)),
             Rule::Obscure { eta } => Some(("eta", eta)),
             Rule::Pegasos { lambda } => Some(("lambda", lambda)),
             Rule::PassiveAggressive { c } | Rule::Omcl { c } => Some(("C", c)),
         }
     }
 
-    /// The same rule with another value of its parameter: `eta`, `lambda` or `C`.
+    /// The same rule with another value of its parameter: `link`, `eta`, `lambda` or `C`.
     ///
     /// # Errors
     /// If it has no parameter of this name, or the value is not positive and finite.
     pub fn with(mut self, parameter: &str, value: f64) -> Result<Rule> {
+        if self == Rule::Om2 && parameter == "link" {
+            self = Rule::Om2Link { link: value };
+        }
         match self.parameter() {
             Some((name, place)) if name == parameter => {
                 *place = value;
@@ -99,7 +130,8 @@ impl Rule {
 
     /// Whether it has a parameter of this name.
     pub fn has(mut self, parameter: &str) -> bool {
-        self.parameter().is_some_and(|(name, _)| name == parameter)
+        let own = self.parameter().map(|(name, _)| name);
+        own == Some(parameter) || (self == Rule::Om2 && parameter == "link")
     }
 
     pub(super) fn check(&self) -> Result<()> {
@@ -143,7 +175,7 @@ impl Rule {
 }
 
 /// `om2` (or `auto`), `obscure`, `pegasos`, `pa1` or `omcl`, with the usual value of the parameter, or one that is written behind:
-/// `obscure:eta=2`, `pegasos:lambda=0.001`. C, which is an option of its own everywhere, is 1 ([`Rule::with`] sets it).
+/// `om2:link=0.5`, `obscure:eta=2`, `pegasos:lambda=0.001`. C, which is an option of its own everywhere, is 1 ([`Rule::with`] sets it).
 impl FromStr for Rule {
     type Err = Error;
     fn from_str(text: &str) -> Result<Self> {
@@ -151,7 +183,7 @@ impl FromStr for Rule {
             Error::input(
                 "solver",
                 format!("'{text}' does not learn from a stream"),
-                "give om2 (or auto), pa1, omcl, obscure, obscure:eta=2, pegasos or pegasos:lambda=0.001",
+                "give om2 (or auto), om2:link=0.5, pa1, omcl, obscure, obscure:eta=2, pegasos or pegasos:lambda=0.001",
             )
         };
         let (name, parameter) = match text.split_once(':') {
@@ -210,6 +242,8 @@ mod tests {
         let read = |text: &str| text.parse::<Rule>();
         assert_eq!(read("auto").unwrap(), Rule::Om2);
         assert_eq!(read("obscure:eta=0.5").unwrap(), Rule::Obscure { eta: 0.5 });
+        assert_eq!(read("om2:link=0.5").unwrap(), Rule::Om2Link { link: 0.5 });
+        assert!(read("om2:link=0").is_err());
         assert_eq!(
             read("pegasos:lambda=1e-2").unwrap(),
             Rule::Pegasos { lambda: 1e-2 }

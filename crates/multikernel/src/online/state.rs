@@ -481,7 +481,8 @@ fn restore(model: &Model, state: State, tensors: &Stored<'_>) -> Result<Online> 
             squares,
             weights,
         },
-    );
+    )
+    .with_link(online.settings.rule.link(&online.block_norm));
     if let Some(adaptive) = &mut online.adaptive {
         adaptive.t = state.steps;
     }

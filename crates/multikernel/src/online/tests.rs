@@ -3,11 +3,12 @@ use crate::Model;
 use crate::data::{Csr, Dense, Labels, View, ViewData, digits};
 use crate::gram::Normalizer;
 use crate::kernel::Normalize;
-use crate::norm::Exponent;
+use crate::norm::{Exponent, Norm};
 use crate::random::Random;
 
-const RULES: [Rule; 5] = [
+const RULES: [Rule; 6] = [
     Rule::Om2,
+    Rule::Om2Link { link: 0.5 },
     Rule::Obscure { eta: 2.0 },
     Rule::Pegasos { lambda: 1e-2 },
     Rule::PassiveAggressive { c: 0.5 },
@@ -350,7 +351,16 @@ fn theorem_1_is_never_broken() {
             .collect();
         let views = Views::new(views).unwrap();
         let names: Vec<String> = (0..classes).map(|k| k.to_string()).collect();
+        // The paper's link, and larger factors.
+        let rule = match random.below(3) {
+            0 => Rule::Om2,
+            1 => Rule::Om2Link { link: 0.5 },
+            _ => Rule::Om2Link {
+                link: 0.5 + 4.0 * random.uniform(),
+            },
+        };
         let settings = Settings {
+            rule,
             norm: NormSpec::Block(Exponent::new(p).unwrap()),
             classes: names.clone(),
             binary,
@@ -450,6 +460,42 @@ fn the_bound_of_a_model_is_that_of_its_weight_vectors() {
     // kernels that the learner does not have
     let mut strange = Online::new(Settings::default(), &specs("rbf:width=3"), &first).unwrap();
     assert!(strange.compare_with(other.snapshot().unwrap()).is_err());
+}
+
+#[test]
+fn with_one_kernel_and_link_one_half_om2_is_pa1_for_every_p() {
+    let (views, labels) = some_digits(500, 9);
+    let first = part(&views, 0, 100);
+    let kernels = specs("rbf:view=upper_left");
+    let learned = |rule: Rule, norm: &str| {
+        let settings = Settings {
+            rule,
+            norm: norm.parse().unwrap(),
+            ..Settings::default()
+        };
+        let mut online = Online::new(settings, &kernels, &first).unwrap();
+        let said = online.learn(&views, &known(&labels)).unwrap();
+        (said, online.n_support())
+    };
+    let (pa1, support) = learned(Rule::PassiveAggressive { c: 0.5 }, "block:2");
+    for norm in ["block:1.02", "block:1.3", "block:2"] {
+        let (om2, own) = learned(Rule::Om2Link { link: 0.5 }, norm);
+        for (a, b) in pa1.iter().zip(&om2) {
+            assert_eq!(a.prediction, b.prediction, "{norm}");
+            for (a, b) in a.scores.iter().zip(&b.scores) {
+                assert!((a - b).abs() <= 1e-5, "{norm}: {a} {b}");
+            }
+        }
+        assert_eq!(own, support);
+    }
+    // With the paper's link more examples are updates near p = 1.
+    assert!(learned(Rule::Om2, "block:1.02").1 > support);
+    // Below 1/q nothing is promised.
+    let norm = Norm::new("block:1.5".parse().unwrap(), 3, &[], &[]).unwrap();
+    let norm = norm.as_block().unwrap();
+    for (link, bounded) in [(0.34, true), (0.33, false)] {
+        assert_eq!(Rule::Om2Link { link }.is_bounded(norm), bounded);
+    }
 }
 
 #[test]

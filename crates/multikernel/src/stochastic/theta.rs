@@ -1,5 +1,5 @@
-//! θ seen through its lengths: ‖θ_m‖ in every kernel, and the link to the weight vectors w_m = (1/q) β_m θ_m, β the norm's
-//! dual map of the lengths. Its coefficients are kept by whoever drives it: samples of a training set, or of a stream.
+//! θ seen through its lengths: ‖θ_m‖ in every kernel, and the link to the weight vectors w_m = (1/q) β_m θ_m (or another factor), β
+//! the norm's dual map of the lengths. Its coefficients are kept by whoever drives it: samples of a training set, or of a stream.
 //!
 //! θ = σ θ̂: scaling all of it costs one multiplication, and an update is divided by σ instead of folding σ into coefficients
 //! and scores. One scalar serves all classes, since every class is scaled alike.
@@ -13,6 +13,8 @@ const LEAST_SCALE: f64 = 1e-60;
 #[derive(Debug, Clone)]
 pub(crate) struct Theta {
     norm: BlockNorm,
+    /// The factor of the link.
+    link: f64,
     /// σ
     scale: f64,
     /// ‖θ̂_m‖²
@@ -46,6 +48,7 @@ impl Theta {
     pub(crate) fn new(norm: BlockNorm, kernels: usize) -> Self {
         let mut theta = Theta {
             norm,
+            link: 1.0 / norm.r_dual(),
             scale: 1.0,
             squares: vec![0.0; kernels],
             weights: vec![0.0; kernels],
@@ -59,11 +62,17 @@ impl Theta {
     pub(crate) fn restored(norm: BlockNorm, lengths: Lengths) -> Self {
         Theta {
             norm,
+            link: 1.0 / norm.r_dual(),
             scale: lengths.scale,
             squares: lengths.squares,
             weights: lengths.weights,
             length: lengths.length,
         }
+    }
+
+    /// With another factor than 1/q in the link.
+    pub(crate) fn with_link(self, link: f64) -> Self {
+        Theta { link, ..self }
     }
 
     /// Its numbers, for a file.
@@ -81,7 +90,7 @@ impl Theta {
         self.norm.r_dual()
     }
 
-    /// ‖θ‖_{2,q} = q ‖w‖_{2,p}.
+    /// ‖θ‖_{2,q}, which is q ‖w‖_{2,p} with the usual link.
     pub(crate) fn length(&self) -> f64 {
         self.scale * self.length
     }
@@ -98,7 +107,7 @@ impl Theta {
 
     /// What scores K ĉ are multiplied by, beside β, to be scores of w.
     pub(crate) fn score_factor(&self) -> f64 {
-        self.scale / self.q()
+        self.scale * self.link
     }
 
     /// A_mᵀK_m A_m of the model.
