@@ -7,6 +7,9 @@
 //! `bench/multiclass`.
 
 mod compare;
+#[path = "../bench_gram/machine.rs"]
+#[allow(dead_code)]
+mod machine;
 mod problems;
 mod speed;
 mod steps;
@@ -35,7 +38,7 @@ fn main() -> Result<()> {
             compare::measure(folder, quick)?;
         }
         if matches!(what, "speed" | "all" | "--quick") {
-            speed::measure(quick)?;
+            speed::measure(quick, threads)?;
         }
         if matches!(what, "steps" | "all") {
             steps::beside_pegasos(quick)?;

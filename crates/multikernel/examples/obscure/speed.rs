@@ -8,10 +8,12 @@ use multikernel::norm::Norm;
 use multikernel::stochastic::{Objective, Settings, Solution, Storage, obscure};
 use std::time::Instant;
 
-/// Bytes per second that memory is read with; measured by the benchmark of kernel matrices.
-const MEMORY: f64 = 32.7e9;
-
-pub(crate) fn measure(quick: bool) -> Result<()> {
+pub(crate) fn measure(quick: bool, threads: usize) -> Result<()> {
+    let memory = crate::machine::read_bandwidth(threads);
+    println!("Memory is read with {:.1} GB/s.\n", memory / 1e9);
+    let row = |name: &str, problem: &Problem, storage: Option<Storage>| {
+        row(name, problem, storage, memory)
+    };
     println!(
         "| problem | scores | 10 + 10 epochs, s | an epoch, s | all kernels once, s | times that | its updates | their rows and the scores once, s | times that | gap |"
     );
@@ -34,7 +36,7 @@ pub(crate) fn measure(quick: bool) -> Result<()> {
     row("3060 samples, 102 classes, 39 kernels", &caltech, None)
 }
 
-fn row(name: &str, problem: &Problem, storage: Option<Storage>) -> Result<()> {
+fn row(name: &str, problem: &Problem, storage: Option<Storage>, memory: f64) -> Result<()> {
     let run = |online_epochs: usize, epochs: usize| -> Result<(f64, Solution)> {
         let costs = vec![1.0; problem.classes.len()];
         let objective = Objective::Multiclass(MulticlassProblem {
@@ -90,8 +92,8 @@ fn row(name: &str, problem: &Problem, storage: Option<Storage>) -> Result<()> {
         Storage::Stored => updates * 4.0 * each + 8.0 * each * problem.n_classes as f64,
         Storage::OnTheFly => 4.0 * each * problem.gram.n_rows() as f64,
     };
-    let once = bytes / MEMORY;
-    let all = 4.0 * each * problem.gram.n_rows() as f64 / MEMORY;
+    let once = bytes / memory;
+    let all = 4.0 * each * problem.gram.n_rows() as f64 / memory;
     println!(
         "| {name} | {:?} | {seconds:.3} | {epoch:.4} | {all:.4} | {:.1} | {updates:.0} | {once:.4} | {:.1} | {:.1e} |",
         solution.storage,
