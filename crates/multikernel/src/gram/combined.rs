@@ -491,7 +491,7 @@ impl<'a> View<'a> {
                 self.add(part, samples[r], t, look, &mut sums[r * n..(r + 1) * n]);
             });
         }
-        for ((r, sums), &i) in sums.chunks_mut(n).enumerate().zip(&samples) {
+        for ((r, sums), &i) in sums.chunks_mut(n.max(1)).enumerate().zip(&samples) {
             self.shift(i, sums);
             each(r, sums);
         }
