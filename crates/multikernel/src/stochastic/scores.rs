@@ -452,20 +452,10 @@ fn take_together(
 
 #[inline(always)]
 fn add_values(scores: &mut [f64], update: &Update, values: &[f32], slopes: &[f64]) {
-    // Few kernels are frequent: four at a time without looking for more.
-    const LANES: usize = 4;
     let kernels = slopes.len();
     let scores = &mut scores[update.class * kernels..][..kernels];
-    let (scores, last_scores) = scores.as_chunks_mut::<LANES>();
-    let (values, last_values) = values[..kernels].as_chunks::<LANES>();
-    let (slopes, last_slopes) = slopes.as_chunks::<LANES>();
-    for ((s, v), slope) in scores.iter_mut().zip(values).zip(slopes) {
-        for l in 0..LANES {
-            s[l] += slope[l] * f64::from(v[l]);
-        }
-    }
-    for ((s, v), slope) in last_scores.iter_mut().zip(last_values).zip(last_slopes) {
-        *s += slope * f64::from(*v);
+    for ((score, value), slope) in scores.iter_mut().zip(&values[..kernels]).zip(slopes) {
+        *score += slope * f64::from(*value);
     }
 }
 
