@@ -146,6 +146,92 @@ pub(crate) fn solve_lower(factor: &[f64], b: &mut [f64]) {
     }
 }
 
+/// Columns that are solved for together.
+const COLUMNS: usize = 32;
+
+/// As [`solve_lower`] for every column of `b`, which has k of them and is given row after row: the factor is read once for many columns.
+pub(crate) fn solve_lower_columns(factor: &[f64], b: &mut [f64], k: usize) {
+    let starts: Vec<usize> = (0..k).step_by(COLUMNS).collect();
+    let rows = &*b;
+    let solve = |&start: &usize| {
+        let width = COLUMNS.min(k - start);
+        let mut block = vec![[0.0; COLUMNS]; rows.len() / k];
+        for (out, row) in block.iter_mut().zip(rows.chunks(k)) {
+            out[..width].copy_from_slice(&row[start..start + width]);
+        }
+        substitute(factor, &mut block);
+        block
+    };
+    let solved: Vec<Vec<[f64; COLUMNS]>> = starts.par_iter().map(solve).collect();
+    for (start, block) in starts.into_iter().zip(solved) {
+        for (row, solved) in b.chunks_mut(k).zip(block) {
+            let row = &mut row[start..];
+            let width = COLUMNS.min(row.len());
+            row[..width].copy_from_slice(&solved[..width]);
+        }
+    }
+}
+
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
+fn substitute(factor: &[f64], block: &mut [[f64; COLUMNS]]) {
+    let n = block.len();
+    for i in 0..n {
+        let (done, rest) = block.split_at_mut(i);
+        let mut sums = rest[0];
+        for (l, solved) in factor[i * n..].iter().zip(done.iter()) {
+            sums = std::array::from_fn(|c| sums[c] - l * solved[c]);
+        }
+        let inverse = factor[i * n + i].recip();
+        rest[0] = sums.map(|sum| sum * inverse);
+    }
+}
+
+/// ZᵀZ for Z with k columns, given row after row; both halves.
+pub(crate) fn products_of_columns(z: &[f64], k: usize) -> Vec<f64> {
+    const ROWS: usize = 32;
+    let mut out = vec![0.0; k * k];
+    out.par_chunks_mut((ROWS * k).max(1))
+        .enumerate()
+        .for_each(|(b, out)| {
+            for four in z.chunks(4 * k) {
+                for (i, out) in (b * ROWS..).zip(out.chunks_mut(k)) {
+                    add_products(four, k, i, out);
+                }
+            }
+        });
+    for i in 0..k {
+        for j in 0..i {
+            out[j * k + i] = out[i * k + j];
+        }
+    }
+    out
+}
+
+/// Adds to row i of the lower half what up to four rows of Z give.
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
+fn add_products(rows: &[f64], k: usize, i: usize, out: &mut [f64]) {
+    let out = &mut out[..=i];
+    if rows.len() == 4 * k {
+        let (a, b, c, d) = (
+            &rows[..k],
+            &rows[k..2 * k],
+            &rows[2 * k..3 * k],
+            &rows[3 * k..],
+        );
+        let (ai, bi, ci, di) = (a[i], b[i], c[i], d[i]);
+        let rows = a.iter().zip(b).zip(c.iter().zip(d));
+        for (out, ((a, b), (c, d))) in out.iter_mut().zip(rows) {
+            *out += (ai * a + bi * b) + (ci * c + di * d);
+        }
+        return;
+    }
+    for row in rows.chunks(k) {
+        for (out, v) in out.iter_mut().zip(row) {
+            *out += row[i] * v;
+        }
+    }
+}
+
 /// Replaces b by L⁻ᵀb for a factor made by [`cholesky`].
 pub(crate) fn solve_upper(factor: &[f64], b: &mut [f64]) {
     let n = b.len();
@@ -175,6 +261,38 @@ pub(crate) fn balance(a: &mut [f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_together_are_solved_as_each_alone() {
+        for (n, k) in [(1, 1), (7, 3), (40, 70), (65, 32)] {
+            let mut factor: Vec<f64> = (0..n * n)
+                .map(|p| ((p * 7 % 11) as f64 - 5.0) / 20.0)
+                .collect();
+            for i in 0..n {
+                factor[i * n + i] = 2.0 + i as f64 / 10.0;
+            }
+            let b: Vec<f64> = (0..n * k).map(|p| ((p * 5 % 13) as f64) - 6.0).collect();
+            let mut together = b.clone();
+            solve_lower_columns(&factor, &mut together, k);
+            let products = products_of_columns(&b, k);
+            for c in 0..k {
+                let column = |of: usize| -> Vec<f64> { (0..n).map(|i| b[i * k + of]).collect() };
+                let mut alone = column(c);
+                solve_lower(&factor, &mut alone);
+                for i in 0..n {
+                    let apart = (alone[i] - together[i * k + c]).abs();
+                    assert!(
+                        apart <= 1e-12 * alone[i].abs().max(1.0),
+                        "{n}×{k} at {i}, {c}"
+                    );
+                }
+                for d in 0..k {
+                    // Small whole numbers: exact in any order.
+                    assert_eq!(products[c * k + d], dot(&column(c), &column(d)));
+                }
+            }
+        }
+    }
 
     #[test]
     fn the_larger_side_shrinks() {

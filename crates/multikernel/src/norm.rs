@@ -154,6 +154,15 @@ impl Norm {
         }
     }
 
+    /// Whether a kernel without output has an infinite weight at the optimum: r > 2 and mixed norms.
+    pub(crate) fn rewards_silence(&self) -> bool {
+        match &self.shape {
+            Shape::Block(block) | Shape::BlockFor(_, block) => block.r() > 2.0,
+            Shape::Mixed(_) => true,
+            _ => false,
+        }
+    }
+
     /// What the user wrote.
     pub fn spec(&self) -> &NormSpec {
         &self.spec

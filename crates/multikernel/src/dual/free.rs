@@ -11,7 +11,7 @@
 //! rows sum to 0: its curvature is then too large, and its steps are shorter than they could be, never wrong.
 
 use super::crammer_singer::{self, State};
-use super::newton::{kernels_that_matter, minimize_model};
+use super::newton::{MOST_ON_SIMPLEX, kernels_that_matter, minimize_model};
 use super::rows::Rows;
 use crate::certificate::MulticlassProblem;
 use crate::gram::{Coefficients, Gram};
@@ -234,14 +234,14 @@ pub(super) fn newton_point(
     weights: &[f64],
     forms: &[f64],
 ) -> Option<Vec<f64>> {
-    let kernels = kernels_that_matter(weights, forms);
+    let kernels = kernels_that_matter(weights, forms, MOST_ON_SIMPLEX);
     let free = Free::new(problem, state);
     if free.directions.is_empty() {
         return None;
     }
     let classes = problem.n_classes;
     let a = state.a.to_rows();
-    let scores = gram.kernel_scores(&free.samples, &kernels, Coefficients::new(&a, classes));
+    let scores = gram.fast_kernel_scores(&free.samples, &kernels, Coefficients::new(&a, classes));
     let score = |place: usize, m: usize, class: usize| {
         scores[(place * kernels.len() + m) * classes + class]
     };
@@ -249,13 +249,12 @@ pub(super) fn newton_point(
         let kernel = kernel_among(rows, &free.samples);
         let mut matrix = free.matrix(&kernel, MODEL_RIDGE);
         math::cholesky(&mut matrix, free.directions.len())?;
-        let column = |m: usize| -> Vec<f64> {
-            let slope = |d: &Direction| score(d.place, m, d.up) - score(d.place, m, d.down);
-            let mut z: Vec<f64> = free.directions.iter().map(slope).collect();
-            math::solve_lower(&matrix, &mut z);
-            z
+        let slopes = |d: &Direction| {
+            let of = |m: usize| score(d.place, m, d.up) - score(d.place, m, d.down);
+            (0..kernels.len()).map(of).collect::<Vec<f64>>()
         };
-        let z: Vec<Vec<f64>> = (0..kernels.len()).into_par_iter().map(column).collect();
+        let mut z: Vec<f64> = free.directions.iter().flat_map(slopes).collect();
+        math::solve_lower_columns(&matrix, &mut z, kernels.len());
         return minimize_model(weights, forms, &kernels, &z);
     }
     // Class by class, with slopes relative to their mean over the row's free classes.
@@ -272,7 +271,7 @@ pub(super) fn newton_point(
             }
         }
     }
-    let mut z = vec![Vec::new(); kernels.len()];
+    let mut z = Vec::new();
     for (class, places) in of_class.iter().enumerate().filter(|(_, p)| !p.is_empty()) {
         if places.len() > MOST_OF_CLASS {
             return None;
@@ -285,12 +284,14 @@ pub(super) fn newton_point(
             matrix[p * f + p] += MODEL_RIDGE * mean;
         }
         math::cholesky(&mut matrix, f)?;
-        z.par_iter_mut().enumerate().for_each(|(m, z)| {
-            let slope = |&p: &usize| score(p, m, class) - means[p * kernels.len() + m] / count[p];
-            let mut part: Vec<f64> = places.iter().map(slope).collect();
-            math::solve_lower(&matrix, &mut part);
-            z.extend(part);
-        });
+        let slopes = |&p: &usize| {
+            let mean = |m: usize| means[p * kernels.len() + m] / count[p];
+            let of = |m: usize| score(p, m, class) - mean(m);
+            (0..kernels.len()).map(of).collect::<Vec<f64>>()
+        };
+        let mut part: Vec<f64> = places.iter().flat_map(slopes).collect();
+        math::solve_lower_columns(&matrix, &mut part, kernels.len());
+        z.extend(part);
     }
     minimize_model(weights, forms, &kernels, &z)
 }

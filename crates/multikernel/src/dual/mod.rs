@@ -67,9 +67,13 @@ const COARSE_TOLERANCE: f64 = 1e-2;
 /// root of the inner gap.
 const LEAST_INNER_SHARE: f64 = 1e-6;
 const LEAST_SHARE_OF_TOLERANCE: f64 = 0.1;
+/// So much of the tolerance may be lost to outputs that are taken for rounding.
+const SILENCE_SHARE: f64 = 0.5;
 /// The tolerance must be so many times the rounding of f32 rows for them to be good enough.
 const NOISY: f64 = 5.0;
 
+/// Farther from the optimum than this the model says no more than the map does.
+const NEWTON_NEAR: f64 = 0.1;
 /// From here on the map needs so few rounds that Newton steps do not pay.
 const NEWTON_BELOW: f64 = 1.5;
 /// A Newton step at r > 1 is worth so many operations of its factor for each value of a row that a round makes or goes through.
@@ -198,6 +202,7 @@ pub fn solve(
     let sparse = norm.as_block().is_some_and(|b| b.r() == 1.0);
     let mut extrapolation = Extrapolation::new();
     let mut newton = Newton::new();
+    let silence = Silence::new(gram, norm, limits.tolerance);
     let mut history: Vec<Look> = Vec::new();
     let mut steps = 0;
     let mut gap = f64::INFINITY;
@@ -336,7 +341,13 @@ pub fn solve(
             let mut model = None;
             let mut model_at = |weights: &[f64]| {
                 let outputs = outputs.as_ref();
-                Model::new(gram, &mut rows, problem, &state, weights, &forms, outputs)
+                let most = if sparse {
+                    newton::MOST_ON_SIMPLEX
+                } else {
+                    newton::MOST_KERNELS
+                };
+                let kernels = newton::kernels_that_matter(weights, &forms, most);
+                Model::new(gram, &mut rows, problem, &state, kernels, outputs)
             };
             if sparse {
                 newton.step(&forms, now.primal, &mut weights, |weights| {
@@ -344,10 +355,13 @@ pub fn solve(
                     model.as_ref()?.on_simplex(weights, &forms)
                 });
             } else {
-                let s: Vec<f64> = forms.iter().map(|q| q.sqrt()).collect();
+                let s = silence.outputs(&forms, &state.a, &weights, now.primal);
                 let r = norm.as_block().map(|block| block.r());
                 let r = r.filter(|&r| {
-                    r > 1.0 && r < NEWTON_BELOW && newton_pays(gram, problem, &state.a, inner.steps)
+                    r > 1.0
+                        && r < NEWTON_BELOW
+                        && now.relative_gap() <= NEWTON_NEAR
+                        && newton_pays(gram, problem, &state.a, inner.steps)
                 });
                 extrapolation.step(norm, &s, &forms, now.primal, &mut weights, |weights, e| {
                     let r = r?;
@@ -409,9 +423,12 @@ pub fn solve(
 /// samples against rows of the support and steps on rows.
 fn newton_pays(gram: &Gram, problem: &Problem<'_>, a: &[f64], steps: u64) -> bool {
     let free = newton::free_samples(problem, a).len() as f64;
+    let kernels = gram.n_kernels().min(newton::MOST_KERNELS) as f64;
     let support = a.iter().filter(|a| **a != 0.0).count();
     let rows = (support * gram.n_families()) as f64 + steps as f64;
-    free.powi(3) <= NEWTON_SHARE * rows * gram.n_rows() as f64
+    // The factors of the samples' matrix and of the kernels', and what leads from one to the other.
+    let operations = free.powi(3) + 3.0 * free * kernels * (free + kernels) + kernels.powi(3);
+    operations <= NEWTON_SHARE * rows * gram.n_rows() as f64
 }
 
 /// Inside of a round the observer is asked so often whether to stop.
@@ -479,6 +496,51 @@ fn coarse_weights(
     };
     let solution = solve(&part_gram, norm, &part, &limits, None, observer);
     (solution.status == Status::Converged).then_some(solution.weights)
+}
+
+/// Below which a kernel's output is rounding. Its values are in f32, so that a kernel of low rank is positive semidefinite up to rounding
+/// only; a norm that rewards silence would make its weight, and with it the negative eigenvalues, ever larger.
+struct Silence {
+    /// Rounding of each kernel's values; empty where no weight grows by it.
+    noise: Vec<f64>,
+    /// The relative gap asked for, which bounds what may be taken for rounding.
+    tolerance: f64,
+}
+
+impl Silence {
+    fn new(gram: &Gram, norm: &Norm, tolerance: f64) -> Silence {
+        let noise = |m: usize| {
+            let largest = gram.self_values(m).into_iter().fold(0.0f64, f64::max);
+            0.25 * f64::from(f32::EPSILON) * largest
+        };
+        let kernels = if norm.rewards_silence() {
+            gram.n_kernels()
+        } else {
+            0
+        };
+        Silence {
+            noise: (0..kernels).map(noise).collect(),
+            tolerance,
+        }
+    }
+
+    /// s_m = √q_m, or what rounding makes of coefficients of this size if that is more, but not so much more that the objective would
+    /// notice: an output that is taken for δ of the largest costs about δ Σ β_m q_m.
+    fn outputs(&self, forms: &[f64], a: &[f64], weights: &[f64], primal: f64) -> Vec<f64> {
+        let mut s: Vec<f64> = forms.iter().map(|q| q.sqrt()).collect();
+        let size = crate::math::dot(a, a);
+        let floors = self.noise.iter().map(|noise| (noise * size).sqrt());
+        let floors: Vec<f64> = floors.collect();
+        let top = s.iter().fold(0.0f64, |top, s| top.max(*s));
+        let silent = s.iter().zip(&floors).filter(|(s, floor)| s < floor);
+        let silent = silent.count().max(1) as f64;
+        let price = silent * crate::math::dot(weights, forms).max(f64::MIN_POSITIVE);
+        let most = top * SILENCE_SHARE * self.tolerance * primal.abs() / price;
+        for (s, floor) in s.iter_mut().zip(floors) {
+            *s = s.max(floor.min(most));
+        }
+        s
+    }
 }
 
 /// How much of the objective is rounding when scores come from rows in f32: near the optimum the risk changes by a_i times the

@@ -20,7 +20,7 @@ use super::newton::Newton;
 use super::rows::Rows;
 use super::{
     COARSE_SHARE, COARSE_TOLERANCE, FIRST_GAP, LEAST_INNER_SHARE, Limits, Look, NOISY, Patience,
-    Solution, Start, Status, free,
+    Silence, Solution, Start, Status, free,
 };
 use crate::certificate::{
     MulticlassProblem, certify_multiclass, multiclass_from_scores, multiclass_risk,
@@ -83,6 +83,7 @@ pub fn solve(
     let fixed = norm.fixes_weights();
     let sparse = norm.as_block().is_some_and(|b| b.r() == 1.0);
     let mut extrapolation = Extrapolation::new();
+    let silence = Silence::new(gram, norm, limits.tolerance);
     let mut newton = Newton::new();
     let mut history: Vec<Look> = Vec::new();
     let mut steps = 0;
@@ -180,7 +181,7 @@ pub fn solve(
                     free::newton_point(gram, &mut rows, problem, &state, weights, &forms)
                 });
             } else {
-                let s: Vec<f64> = forms.iter().map(|q| q.sqrt()).collect();
+                let s = silence.outputs(&forms, &state.a.to_rows(), &weights, now.primal);
                 extrapolation.step(norm, &s, &forms, now.primal, &mut weights, |_, _| None);
             }
         } else if inner.steps == 0 {

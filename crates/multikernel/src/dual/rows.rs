@@ -8,6 +8,9 @@ const CHUNK: usize = 32;
 /// Rows computed together.
 const AT_ONCE: usize = 256;
 
+/// One in so many rows, asked for one by one, tells that the others will be asked for too.
+const WHOLE_SHARE: usize = 6;
+
 /// The combined kernel K of a training Gram.
 #[derive(Debug)]
 pub(crate) struct Rows<'g> {
@@ -29,6 +32,8 @@ struct SomeRows {
     /// At most so many; all are forgotten when that is reached, since the solver's working set drifts.
     capacity: usize,
     count: usize,
+    /// So many rows are worth the whole matrix.
+    whole_from: usize,
     /// For every sample the block of its row, and the place there.
     places: Vec<Option<(usize, usize)>>,
     blocks: Vec<Vec<f32>>,
@@ -40,6 +45,7 @@ impl SomeRows {
         SomeRows {
             capacity: (memory / (4 * n as u64 + 64)).max(2) as usize,
             count: 0,
+            whole_from: usize::MAX,
             places: vec![None; n],
             blocks: Vec::new(),
         }
@@ -81,10 +87,16 @@ impl<'g> Rows<'g> {
     /// Holds at most `memory` bytes.
     pub(crate) fn new(combined: Combined<'g>, n: usize, memory: u64) -> Self {
         let diagonal = combined.diagonal();
-        let held = if (4 * n as u64).saturating_mul(n as u64) <= memory {
+        let fits = (4 * n as u64).saturating_mul(n as u64) <= memory;
+        let held = if fits && !combined.is_dear() {
             Held::Matrix(combined.matrix())
         } else {
-            Held::Some(SomeRows::new(n, memory))
+            let mut some = SomeRows::new(n, memory);
+            // Many problems never ask for most of the rows; where there are many statistics that is worth waiting for.
+            if fits {
+                some.whole_from = n / WHOLE_SHARE;
+            }
+            Held::Some(some)
         };
         Rows {
             n,
@@ -141,6 +153,9 @@ impl<'g> Rows<'g> {
     pub(crate) fn hold(&mut self, samples: &[usize]) {
         if let Held::Some(rows) = &mut self.held {
             rows.hold(samples, &self.combined);
+            if rows.count > rows.whole_from {
+                self.held = Held::Matrix(self.combined.matrix());
+            }
         }
     }
 
@@ -213,6 +228,45 @@ impl<'g> Rows<'g> {
                     *s += p;
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Dense, View, ViewData, Views};
+    use crate::gram::{KernelSet, Options};
+    use crate::kernel::KernelSpec;
+
+    #[test]
+    fn dear_rows_are_made_when_asked_for_and_then_all_of_them() {
+        let n = 60;
+        let views = (0..10).map(|v| View {
+            name: format!("v{v}"),
+            columns: Vec::new(),
+            data: ViewData::Dense(
+                Dense::new(
+                    n,
+                    1,
+                    (0..n).map(|i| ((i * i + v * i) % 13) as f32).collect(),
+                )
+                .unwrap(),
+            ),
+        });
+        let views = Views::new(views.collect()).unwrap();
+        let specs = KernelSpec::parse("rbf:gamma=0.1|0.3|1").unwrap();
+        let set = KernelSet::new(&specs, &views, &Options::default(), &()).unwrap();
+        let beta = vec![1.0; set.gram().n_kernels()];
+        let whole = set.gram().combine(&beta).matrix();
+        let mut rows = Rows::new(set.gram().combine(&beta), n, u64::MAX);
+        let everyone: Vec<u32> = (0..n as u32).collect();
+        let mut row = vec![0.0; n];
+        for i in 0..n {
+            rows.fetch(i, &everyone, true, &mut row);
+            assert_eq!(row, whole[i * n..(i + 1) * n], "row {i}");
+            let is_whole = matches!(rows.held, Held::Matrix(_));
+            assert_eq!(is_whole, i >= n / WHOLE_SHARE, "row {i}");
         }
     }
 }

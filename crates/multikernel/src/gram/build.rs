@@ -3,7 +3,7 @@
 use super::family::{Centring, Family, Map, RowCache, Source, block_rows, composite_rows};
 use super::grid::Basis;
 use super::set::{Kernel, Normalizer};
-use super::{Gram, Index, RowScorer, family_forms, symmetric};
+use super::{Gram, Index, Look, RowScorer, family_forms, symmetric};
 use crate::error::{Error, Result};
 use crate::kernel::statistic::{Operand, Statistic};
 use crate::kernel::{Kind, Normalize, Profile};
@@ -238,6 +238,15 @@ fn raw_family(
     let n_rows = left.operand.len();
     let source = match left.operand.given() {
         Some(matrix) => Source::Given(matrix.clone()),
+        None if let (Some((left, t)), Some((right, _))) =
+            (left.operand.line(), right.operand.line()) =>
+        {
+            Source::Line {
+                left: left.to_vec(),
+                right: right.to_vec(),
+                t,
+            }
+        }
         None if budget.take(4 * n_rows as u64 * n_cols as u64) => {
             Source::Stored(if sides.symmetric {
                 symmetric::statistic(&left.operand, observer)?
@@ -389,7 +398,11 @@ fn normalize(
 fn measure_factors(family: &Family, kernels: &mut [Kernel], warnings: &mut Vec<String>) {
     let n = family.diagonal.len();
     let samples: Vec<usize> = (0..n).collect();
-    let means = family_forms(family, &samples, &vec![1.0 / n as f64; n]);
+    let multiplicative = |m: &usize| kernels[*m].spec.normalize == Normalize::Multiplicative;
+    let means = match family.members.iter().any(multiplicative) {
+        true => family_forms(family, &samples, &vec![1.0 / n as f64; n]),
+        false => vec![0.0; family.members.len()],
+    };
     for (c, &m) in family.members.iter().enumerate() {
         let trace = family.self_values(c).sum::<f64>() / n as f64;
         let size = match kernels[m].spec.normalize {
@@ -499,9 +512,9 @@ fn row_means(family: &Family, wanted: &[bool]) -> Vec<f64> {
         .enumerate()
         .for_each(|(b, out)| {
             let rows: Vec<usize> = (b * block..b * block + out.len() / width).collect();
-            let mut scorer = RowScorer::new(family, &members);
+            let mut scorer = RowScorer::new(family, &members, &cols, Look::Exact);
             family.for_rows(&rows, |r, t| {
-                let scores = scorer.scores(t, &cols, &weights);
+                let scores = scorer.scores(t, &weights);
                 for (c, wanted) in wanted.iter().enumerate() {
                     if *wanted {
                         out[r * width + c] = scores[c];

@@ -1,18 +1,23 @@
 //! The combined kernel Σ_m β_m K_m of a Gram for fixed weights.
 
 use super::family::{CACHED_ROWS, Family, Map};
-use super::grid::Table;
-use super::lookup::Exponential;
-use super::products::{Row, add_rows};
+use super::grid::{Basis, Table};
+use super::lookup::Exponentials;
+use super::products::{Row, TOGETHER, add_rows};
 use super::symmetric::mirror;
-use super::{Coefficients, Gram};
+use super::{Coefficients, Gram, Look};
 use crate::kernel::Profile;
 use crate::math::dot;
 use crate::pages::zeros;
 use rayon::prelude::*;
+use std::sync::OnceLock;
 
 /// Columns summed in f64 at a time: a tile stays in the first cache.
 const TILE: usize = 512;
+/// Looking up one family takes as long as reading so many stored matrices.
+const STORED: usize = 12;
+/// From so many families on a row is dear.
+const DEAR: usize = 8;
 /// Rows per task in products.
 const ROWS: usize = 32;
 /// Sums of rows that are held at once, and their bytes.
@@ -23,8 +28,59 @@ const SUMS_BYTES: usize = 64 << 20;
 #[derive(Debug)]
 enum Part<'g> {
     Scaled(&'g Family, f64),
-    /// With the kernel itself if it is only one, and an exponential.
-    Table(&'g Family, Table, Option<Exponential>),
+    Table(&'g Family, Mixture<'g>),
+}
+
+/// Σ_m β_m φ_m over the kernels of a family.
+#[derive(Debug)]
+struct Mixture<'g> {
+    basis: &'g Basis,
+    beta: Vec<f64>,
+    /// The sum itself if it is one of a few exponentials.
+    few: Option<Exponentials>,
+    /// Made when it is first asked for: a few exponentials need none for rows in f32.
+    table: OnceLock<Table>,
+}
+
+impl<'g> Mixture<'g> {
+    fn new(family: &'g Family, basis: &'g Basis, beta: Vec<f64>) -> Self {
+        let few = few(family, &beta);
+        let table = match few {
+            Some(_) => OnceLock::new(),
+            None => OnceLock::from(basis.combine(&beta)),
+        };
+        Mixture {
+            basis,
+            beta,
+            few,
+            table,
+        }
+    }
+
+    /// For values in f64, and for those of many kernels.
+    fn table(&self) -> &Table {
+        // On this thread: while it waits for others it could be given work that waits for this table.
+        self.table
+            .get_or_init(|| self.basis.combine_here(&self.beta))
+    }
+
+    /// Its value at t, from the family's own profiles if they are few.
+    fn at(&self, family: &Family, t: f32) -> f64 {
+        if self.few.is_none() {
+            return self.table().at(t);
+        }
+        let each = self.beta.iter().zip(&family.profiles);
+        each.map(|(b, (profile, factor))| b * factor * profile.value(f64::from(t)))
+            .sum()
+    }
+
+    /// Its values in f32.
+    fn values(&self, t: &[f32], out: &mut [f32]) {
+        match &self.few {
+            Some(few) => few.values(t, out),
+            None => self.table().look_up(t, out),
+        }
+    }
 }
 
 /// Σ_m β_m K_m between the row samples and the column samples of a [`Gram`].
@@ -36,6 +92,8 @@ pub struct Combined<'g> {
     shifts: Option<(Vec<f64>, Vec<f64>, f64)>,
     error_bound: f64,
     rows_error_bound: f64,
+    /// Rows of all statistics are there, or next to it, and have no factors.
+    is_plain: bool,
 }
 
 impl<'g> Combined<'g> {
@@ -46,10 +104,10 @@ impl<'g> Combined<'g> {
         let mut rows_error_bound = 0.0;
         let mut shifts: Option<(Vec<f64>, Vec<f64>, f64)> = None;
         for family in gram.families.iter() {
-            let beta: Vec<f64> = family.members.iter().map(|&m| beta[m]).collect();
-            if beta.iter().all(|&b| b == 0.0) {
+            if family.members.iter().all(|&m| beta[m] == 0.0) {
                 continue;
             }
+            let beta: Vec<f64> = family.members.iter().map(|&m| beta[m]).collect();
             parts.push(match &family.map {
                 Map::Scaled(factor) => Part::Scaled(family, beta[0] * factor),
                 Map::Table(basis) => {
@@ -61,7 +119,7 @@ impl<'g> Combined<'g> {
                         error_bound += worst * b.abs() * bound.0;
                         rows_error_bound += worst * b.abs() * bound.2;
                     }
-                    Part::Table(family, basis.combine(&beta), alone(family, &beta))
+                    Part::Table(family, Mixture::new(family, basis, beta.clone()))
                 }
             });
             if let Some(centring) = &family.centring {
@@ -84,8 +142,12 @@ impl<'g> Combined<'g> {
                 }
             }
         }
+        let is_plain = parts.iter().all(|part: &Part<'_>| {
+            part.family().factors.is_none() && !part.family().computes_rows()
+        });
         Combined {
             gram,
+            is_plain,
             parts,
             shifts,
             error_bound,
@@ -155,26 +217,33 @@ impl<'g> Combined<'g> {
     /// If rows and columns are different samples.
     pub fn diagonal(&self) -> Vec<f64> {
         assert!(self.gram.symmetric);
-        (0..self.gram.n_rows())
-            .map(|i| {
-                let i = self.gram.rows.get(i);
-                let mut sum = 0.0;
-                for part in &self.parts {
-                    let (family, value) = match part {
-                        Part::Scaled(family, factor) => {
-                            (family, factor * f64::from(family.diagonal[i]))
-                        }
-                        Part::Table(family, table, _) => (family, table.at(family.diagonal[i])),
+        let rows = &self.gram.rows;
+        let mut sums = vec![0.0; self.gram.n_rows()];
+        for part in &self.parts {
+            let family = part.family();
+            // Distances of samples from themselves are all the same.
+            let mut last = (f32::NAN, f64::NAN);
+            for (i, sum) in sums.iter_mut().enumerate() {
+                let i = rows.get(i);
+                let t = family.diagonal[i];
+                if t != last.0 {
+                    let value = match part {
+                        Part::Scaled(_, factor) => factor * f64::from(t),
+                        Part::Table(_, mixture) => mixture.at(family, t),
                     };
-                    let factor = family.factors.as_ref().map_or(1.0, |f| f.0[i] * f.1[i]);
-                    sum += factor * value;
+                    last = (t, value);
                 }
-                match &self.shifts {
-                    None => sum,
-                    Some((rows, cols, grand)) => sum - rows[i] - cols[i] + grand,
-                }
-            })
-            .collect()
+                let factor = family.factors.as_ref().map_or(1.0, |f| f.0[i] * f.1[i]);
+                *sum += factor * last.1;
+            }
+        }
+        if let Some((row_means, col_means, grand)) = &self.shifts {
+            for (i, sum) in sums.iter_mut().enumerate() {
+                let i = rows.get(i);
+                *sum += grand - row_means[i] - col_means[i];
+            }
+        }
+        sums
     }
 
     /// K_β A: `outputs` numbers for each row sample.
@@ -244,12 +313,21 @@ impl<'g> Combined<'g> {
     /// Whether [`Combined::matrix`] computes one half and copies it to the other: copying takes about as long as looking up one family
     /// or reading a dozen stored matrices, so there must be more than that.
     pub(crate) fn is_halved(&self) -> bool {
-        const STORED: usize = 12;
+        self.gram.symmetric && !self.computes_rows() && self.cost() > STORED
+    }
+
+    /// Whether a row takes so long that one that nobody will ask for should not be made.
+    pub(crate) fn is_dear(&self) -> bool {
+        self.is_halved() && self.cost() > DEAR * STORED
+    }
+
+    /// What an entry costs, in stored matrices to be read.
+    fn cost(&self) -> usize {
         let costs = self.parts.iter().map(|part| match part {
             Part::Scaled(..) => 1,
             Part::Table(..) => STORED,
         });
-        self.gram.symmetric && !self.computes_rows() && costs.sum::<usize>() > STORED
+        costs.sum()
     }
 
     fn computes_rows(&self) -> bool {
@@ -265,17 +343,17 @@ impl<'g> Combined<'g> {
     }
 }
 
-/// The one kernel of the family with a weight, if there is only one and it is an exponential.
-fn alone(family: &Family, beta: &[f64]) -> Option<Exponential> {
-    let mut weighted = beta
+/// The kernels of the family with a weight, if they are few and exponentials.
+fn few(family: &Family, beta: &[f64]) -> Option<Exponentials> {
+    let weighted = beta
         .iter()
         .zip(&family.profiles)
         .filter(|(b, _)| **b != 0.0);
-    let (b, (profile, factor)) = weighted.next()?;
-    match (profile, weighted.next()) {
-        (Profile::Exp { width }, None) => Exponential::new(b * factor, *width),
+    let each = weighted.map(|(b, (profile, factor))| match profile {
+        Profile::Exp { width } => Some((b * factor, *width)),
         _ => None,
-    }
+    });
+    Exponentials::new(&each.collect::<Option<Vec<_>>>()?)
 }
 
 impl<'g> Part<'g> {
@@ -283,23 +361,6 @@ impl<'g> Part<'g> {
         match self {
             Part::Scaled(family, _) | Part::Table(family, ..) => family,
         }
-    }
-}
-
-/// How values are looked up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Look {
-    /// In f64: products and certificates.
-    Exact,
-    /// In f32 where that is faster: rows, which are rounded to f32 anyway.
-    Fast,
-}
-
-/// A part's values in f32.
-fn fast_values(table: &Table, alone: Option<&Exponential>, t: &[f32], out: &mut [f32]) {
-    match alone {
-        Some(one) => one.values(t, out),
-        None => table.look_up(t, out),
     }
 }
 
@@ -327,11 +388,26 @@ pub(super) fn matrices(kernels: &[Combined<'_>], outs: Vec<&mut [f32]>) {
     }
     tasks.into_par_iter().for_each(|(rows, mut outs)| {
         tables[0].0.for_rows(rows, |r, t| {
-            for ((_, table, alone), out) in tables.iter().zip(&mut outs) {
-                fast_values(table, *alone, t, &mut out[r * n..(r + 1) * n]);
+            for ((_, mixture), out) in tables.iter().zip(&mut outs) {
+                mixture.values(t, &mut out[r * n..(r + 1) * n]);
             }
         });
     });
+}
+
+/// Room for a tile of a statistic, and of values of a few parts.
+struct Room {
+    t: Vec<f32>,
+    values: [Vec<f32>; TOGETHER],
+}
+
+impl Room {
+    fn new() -> Room {
+        Room {
+            t: vec![0.0; TILE],
+            values: std::array::from_fn(|_| vec![0.0; TILE]),
+        }
+    }
 }
 
 /// A combination seen on some rows and columns.
@@ -407,10 +483,10 @@ impl<'a> View<'a> {
     /// Combined rows on this thread.
     fn rows_here(&self, rows: &[usize], out: &mut [f32]) {
         let n = self.gram.n_cols();
-        if let Some((family, table, alone)) = self.only_table() {
+        if let Some((family, mixture)) = self.only_table() {
             let samples: Vec<usize> = rows.iter().map(|&i| self.gram.rows.get(i)).collect();
             family.for_rows(&samples, |r, t| {
-                fast_values(table, alone, t, &mut out[r * n..(r + 1) * n]);
+                mixture.values(t, &mut out[r * n..(r + 1) * n]);
             });
             return;
         }
@@ -422,21 +498,21 @@ impl<'a> View<'a> {
     /// The rows from `first` on, of a symmetric matrix, up to their diagonals.
     fn lower_rows(&self, first: usize, out: &mut [f32]) {
         let n = self.gram.n_cols();
-        let mut sums = vec![0.0; n];
+        let (mut sums, mut room) = (vec![0.0; n], Room::new());
         for (i, out) in (first..).zip(out.chunks_mut(n)) {
             let sums = &mut sums[..=i];
-            self.sum_row(self.gram.rows.get(i), Look::Fast, sums);
+            self.sum_row(self.gram.rows.get(i), Look::Fast, sums, &mut room);
             round(sums, &mut out[..=i]);
         }
     }
 
     /// The one table, if there is nothing else in the combination: its values need no sum and go straight into the result.
-    fn only_table(&self) -> Option<(&'a Family, &'a Table, Option<&'a Exponential>)> {
+    fn only_table(&self) -> Option<(&'a Family, &'a Mixture<'a>)> {
         match (&self.of.parts[..], &self.of.shifts, &self.gram.cols) {
-            ([Part::Table(family, table, alone)], None, super::Index::All(_))
+            ([Part::Table(family, mixture)], None, super::Index::All(_))
                 if family.factors.is_none() =>
             {
-                Some((family, table, alone.as_ref()))
+                Some((family, mixture))
             }
             _ => None,
         }
@@ -459,10 +535,14 @@ impl<'a> View<'a> {
     }
 
     /// The first columns of the combined row of sample i before it is rounded, as many as `sums` is long.
-    fn sum_row(&self, i: usize, look: Look, sums: &mut [f64]) {
+    fn sum_row(&self, i: usize, look: Look, sums: &mut [f64], room: &mut Room) {
         sums.fill(0.0);
         if let Some(rows) = self.plain_rows(i) {
             add_rows(&rows, sums);
+            return;
+        }
+        if look == Look::Fast && self.add_in_tiles(i, sums, room).is_some() {
+            self.shift(i, sums);
             return;
         }
         for part in &self.of.parts {
@@ -472,15 +552,44 @@ impl<'a> View<'a> {
         self.shift(i, sums);
     }
 
+    /// Adds the parts' values in f32, a few parts at a time to a tile of columns, so that the sums are seldom touched. None, and nothing
+    /// added, where the statistics are not there or have factors or their columns are to be gathered.
+    fn add_in_tiles(&self, i: usize, sums: &mut [f64], room: &mut Room) -> Option<()> {
+        if !self.of.is_plain || !matches!(self.gram.cols, super::Index::All(_)) {
+            return None;
+        }
+        for (k, sums) in sums.chunks_mut(TILE).enumerate() {
+            let cols = k * TILE..k * TILE + sums.len();
+            for parts in self.of.parts.chunks(TOGETHER) {
+                let mut rows: [Row<'_>; TOGETHER] = [(&[], 0.0); TOGETHER];
+                for ((row, part), values) in rows.iter_mut().zip(parts).zip(&mut room.values) {
+                    *row = match part {
+                        Part::Scaled(family, factor) => {
+                            (family.piece(i, cols.clone(), values)?, *factor)
+                        }
+                        Part::Table(family, mixture) => {
+                            let t = family.piece(i, cols.clone(), &mut room.t)?;
+                            let values = &mut values[..t.len()];
+                            mixture.values(t, values);
+                            (values, 1.0)
+                        }
+                    };
+                }
+                add_rows(&rows[..parts.len()], sums);
+            }
+        }
+        Some(())
+    }
+
     /// Hands out combined rows before they are rounded.
     fn for_sums(&self, rows: &[usize], look: Look, mut each: impl FnMut(usize, &[f64])) {
         let n = self.gram.n_cols();
         let samples: Vec<usize> = rows.iter().map(|&i| self.gram.rows.get(i)).collect();
         // Rows that lie in memory are summed one at a time, so that the sums stay in the first cache.
         if !self.of.computes_rows() {
-            let mut sums = vec![0.0; n];
+            let (mut sums, mut room) = (vec![0.0; n], Room::new());
             for (r, &i) in samples.iter().enumerate() {
-                self.sum_row(i, look, &mut sums);
+                self.sum_row(i, look, &mut sums, &mut room);
                 each(r, &sums);
             }
             return;
@@ -531,7 +640,7 @@ impl<'a> View<'a> {
                     let j = cols.get(j);
                     let value = match part {
                         Part::Scaled(_, factor) => factor * f64::from(t[j]),
-                        Part::Table(_, table, _) => table.at(t[j]),
+                        Part::Table(_, mixture) => mixture.table().at(t[j]),
                     };
                     *sum += factors.map_or(1.0, |f| f.0[i] * f.1[j]) * value;
                 }
@@ -544,15 +653,15 @@ impl<'a> View<'a> {
 fn add_values(part: &Part<'_>, t: &[f32], look: Look, sums: &mut [f64]) {
     match part {
         Part::Scaled(_, factor) => scaled(t, *factor, sums),
-        Part::Table(_, table, alone) if look == Look::Fast => {
+        Part::Table(_, mixture) if look == Look::Fast => {
             let mut values = [0.0f32; TILE];
             for (t, sums) in t.chunks(TILE).zip(sums.chunks_mut(TILE)) {
                 let values = &mut values[..t.len()];
-                fast_values(table, alone.as_ref(), t, values);
+                mixture.values(t, values);
                 scaled(values, 1.0, sums);
             }
         }
-        Part::Table(_, table, _) => looked_up(t, table, sums),
+        Part::Table(_, mixture) => mixture.table().add(t, sums),
     }
 }
 
@@ -567,13 +676,6 @@ fn scaled(t: &[f32], factor: f64, sums: &mut [f64]) {
 fn add_multiple(a: f64, values: &[f64], sums: &mut [f64]) {
     for (sum, v) in sums.iter_mut().zip(values) {
         *sum += a * v;
-    }
-}
-
-#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
-fn looked_up(t: &[f32], table: &Table, sums: &mut [f64]) {
-    for (sum, t) in sums.iter_mut().zip(t) {
-        *sum += table.at(*t);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rows of every kernel by itself, for solvers whose weights change at every step.
 
-use super::family::{Family, Map, Source};
+use super::family::{Family, Map};
 use super::grid::Table;
 use super::{Gram, Index};
 use rayon::prelude::*;
@@ -35,7 +35,7 @@ impl<'g> EveryKernel<'g> {
         for (f, family) in gram.families.iter().enumerate() {
             let there = family.factors.is_none()
                 && family.centring.is_none()
-                && !family.computes_rows()
+                && (family.n_rows == 0 || family.held_row(0).is_some())
                 && matches!(gram.cols, Index::All(_));
             match &family.map {
                 Map::Scaled(factor) if there => {
@@ -74,15 +74,8 @@ impl<'g> EveryKernel<'g> {
             Place::Made(at) => (&made[at * n..(at + 1) * n], 1.0),
             Place::There { family, factor } => {
                 let i = self.gram.rows.get(i);
-                let row = match &*self.gram.families[family].source {
-                    Source::Stored(values) => &values[i * n..(i + 1) * n],
-                    Source::Same(row) => row,
-                    Source::Given(matrix) => matrix.row(i),
-                    Source::OnTheFly { .. } | Source::Composite { .. } => {
-                        unreachable!("rows that are computed are made")
-                    }
-                };
-                (row, factor)
+                let row = self.gram.families[family].held_row(i);
+                (row.expect("other rows are made"), factor)
             }
         }
     }

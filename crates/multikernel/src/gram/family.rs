@@ -2,10 +2,12 @@
 
 use super::Gram;
 use super::grid::Basis;
+use super::lookup::Exponentials;
 use crate::data::Pairwise;
 use crate::kernel::Profile;
-use crate::kernel::statistic::Operand;
+use crate::kernel::statistic::{Line, Operand};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 /// Requests of at most so many rows go through the row cache.
@@ -18,6 +20,12 @@ pub(super) enum Source {
     Stored(Vec<f32>),
     /// Every row is this one.
     Same(Vec<f32>),
+    /// Of one column of a view: computing a value takes less time than reading it.
+    Line {
+        left: Vec<f32>,
+        right: Vec<f32>,
+        t: Line,
+    },
     /// A given matrix, in memory or mapped from a file.
     Given(Pairwise),
     /// Computed when asked for, with a bounded cache of rows.
@@ -40,7 +48,7 @@ pub(super) enum Map {
     /// One kernel that is a multiple of the statistic.
     Scaled(f64),
     /// Any number of profiles, tabulated.
-    Table(Box<Basis>),
+    Table(Arc<Basis>),
 }
 
 /// K̃ = K − r̄ 1ᵀ − 1 r̄'ᵀ + c, member by member (zeros where a member is not centred).
@@ -79,7 +87,7 @@ impl Map {
     pub(super) fn new(profiles: &[(Profile, f64)], low: f64, high: f64) -> Map {
         match profiles {
             [(Profile::Identity, factor)] => Map::Scaled(*factor),
-            _ => Map::Table(Box::new(Basis::new(profiles, low, high))),
+            _ => Map::Table(Arc::new(Basis::new(profiles, low, high))),
         }
     }
 }
@@ -110,7 +118,7 @@ impl Family {
             profiles: kept.iter().map(|&c| self.profiles[c]).collect(),
             map: match &self.map {
                 Map::Scaled(factor) => Map::Scaled(*factor),
-                Map::Table(basis) => Map::Table(Box::new(basis.only(&kept))),
+                Map::Table(basis) => Map::Table(Arc::new(basis.only(&kept))),
             },
             n_rows: self.n_rows,
             n_cols: self.n_cols,
@@ -131,8 +139,21 @@ impl Family {
         }
         match &mut self.map {
             Map::Scaled(factor) => *factor *= factors[0],
-            Map::Table(basis) => basis.scale(factors),
+            Map::Table(basis) => Arc::make_mut(basis).scale(factors),
         }
+    }
+
+    /// Member c itself, before centring, if it is an exponential.
+    pub(super) fn exponential(&self, c: usize) -> Option<Exponentials> {
+        match self.profiles[c] {
+            (Profile::Exp { width }, factor) => Exponentials::new(&[(factor, width)]),
+            _ => None,
+        }
+    }
+
+    /// The same family between these samples alone, where that costs next to nothing.
+    pub(super) fn near(&self, rows: &[usize], cols: &[usize]) -> Option<Family> {
+        matches!(&*self.source, Source::Line { .. }).then(|| self.copied(rows, cols))
     }
 
     /// k(x_i, x_i) of the row samples under member c, as normalised so far; none where it is not known.
@@ -160,6 +181,13 @@ impl Family {
                 }
             }
             Source::Same(row) => (0..rows.len()).for_each(|k| take(k, row)),
+            Source::Line { left, right, t } => {
+                let mut row = vec![0.0; self.n_cols];
+                for (k, &i) in rows.iter().enumerate() {
+                    t.with_all(left[i], right, &mut row);
+                    take(k, &row);
+                }
+            }
             Source::Given(matrix) => {
                 for (k, &i) in rows.iter().enumerate() {
                     take(k, matrix.row(i));
@@ -210,7 +238,34 @@ impl Family {
         }
     }
 
-    /// Whether its rows must be computed, which is best done for many at once.
+    /// Row i of the statistic, if it lies in memory.
+    pub(super) fn held_row(&self, i: usize) -> Option<&[f32]> {
+        match &*self.source {
+            Source::Stored(values) => Some(&values[i * self.n_cols..(i + 1) * self.n_cols]),
+            Source::Same(row) => Some(row),
+            Source::Given(matrix) => Some(matrix.row(i)),
+            Source::Line { .. } | Source::OnTheFly { .. } | Source::Composite { .. } => None,
+        }
+    }
+
+    /// Some columns of row i of the statistic, if they are there or next to it; computed ones go into `room`.
+    pub(super) fn piece<'a>(
+        &'a self,
+        i: usize,
+        cols: Range<usize>,
+        room: &'a mut [f32],
+    ) -> Option<&'a [f32]> {
+        match &*self.source {
+            Source::Line { left, right, t } => {
+                let room = &mut room[..cols.len()];
+                t.with_all(left[i], &right[cols], room);
+                Some(room)
+            }
+            _ => self.held_row(i).map(|row| &row[cols]),
+        }
+    }
+
+    /// Whether its rows must be computed at a price, which is best done for many at once.
     pub(super) fn computes_rows(&self) -> bool {
         matches!(
             &*self.source,

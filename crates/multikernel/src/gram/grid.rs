@@ -22,6 +22,7 @@ use super::lookup::{self, FastTable};
 use crate::kernel::Profile;
 use crate::math::dot;
 use rayon::prelude::*;
+use std::sync::LazyLock;
 
 /// Chebyshev nodes (and moments) per cell.
 pub(super) const NODES: usize = 8;
@@ -177,19 +178,17 @@ impl Basis {
                         2.0 * (h / 4.0).powi(d as i32) / factorial
                             * profile.derivative_bound(d, lo, hi)
                     };
+                    let slope = u1 * profile.derivative_bound(1, lo, hi);
+                    let value = profile.value(lo).abs().max(profile.value(hi).abs());
                     let seventh = bound(NODES as u32, width);
                     // The cubic interpolates the degree-7 polynomial, whose own error passes through with the
                     // cubic's Lebesgue constant, below 2.
                     let cubic = bound(4, width / FINE_PER_CELL as f64) + 3.0 * seventh;
                     // Round-off: of u = t + shift, and of sums of products with the Lagrange coefficients.
-                    let round = f64::EPSILON
-                        * (u1 * profile.derivative_bound(1, lo, hi)
-                            + ROUND * profile.value(lo).abs().max(profile.value(hi).abs()));
+                    let round = f64::EPSILON * (slope + ROUND * value);
                     worst.0 = worst.0.max(cubic + round);
                     worst.1 = worst.1.max(seventh + round);
-                    let size = u1 * profile.derivative_bound(1, lo, hi)
-                        + profile.value(lo).abs().max(profile.value(hi).abs());
-                    worst.2 = worst.2.max(cubic + lookup::ROUND_OFF * size);
+                    worst.2 = worst.2.max(cubic + lookup::ROUND_OFF * (slope + value));
                 }
                 (
                     worst.0 * factor.abs(),
@@ -253,28 +252,25 @@ impl Basis {
 
     /// (a): the table of Σ_m β_m φ_m.
     pub(super) fn combine(&self, beta: &[f64]) -> Table {
-        debug_assert_eq!(beta.len(), self.kernels);
-        let fine_nodes = nodes::<4>();
-        let fine_lagrange = lagrange::<4>();
         let mut cells = vec![[0.0; 4]; self.grid.cells * FINE_PER_CELL];
         cells
             .par_chunks_mut(FINE_PER_CELL)
             .zip(self.coefficients.par_chunks(NODES * self.kernels))
-            .for_each(|(fine, coefficients)| {
-                let mut c = [0.0; NODES];
-                for (c, row) in c.iter_mut().zip(coefficients.chunks(self.kernels)) {
-                    *c = dot(row, beta);
-                }
-                for (s, out) in fine.iter_mut().enumerate() {
-                    for (x, basis) in fine_nodes.iter().zip(&fine_lagrange) {
-                        let x = (s as f64 + x + 0.5) / FINE_PER_CELL as f64 - 0.5;
-                        let v = c.iter().rev().fold(0.0, |sum, c| sum * x + c);
-                        for (o, b) in out.iter_mut().zip(basis) {
-                            *o += v * b;
-                        }
-                    }
-                }
-            });
+            .for_each(|(fine, coefficients)| fine_cells(coefficients, beta, fine));
+        self.table(cells)
+    }
+
+    /// The same on this thread: for those who must not do other work while they wait.
+    pub(super) fn combine_here(&self, beta: &[f64]) -> Table {
+        let mut cells = vec![[0.0; 4]; self.grid.cells * FINE_PER_CELL];
+        let coefficients = self.coefficients.chunks(NODES * self.kernels);
+        for (fine, coefficients) in cells.chunks_mut(FINE_PER_CELL).zip(coefficients) {
+            fine_cells(coefficients, beta, fine);
+        }
+        self.table(cells)
+    }
+
+    fn table(&self, cells: Vec<[f64; 4]>) -> Table {
         Table {
             shift: self.grid.shift,
             base: self.grid.base << (FINE_BITS - CELL_BITS),
@@ -302,6 +298,13 @@ impl Basis {
             grid: self.grid,
             moments: vec![[0.0; NODES]; self.grid.cells],
         }
+    }
+
+    /// Whether a histogram of so few values, and its sums for so many kernels, take longer than computing these kernels one by one.
+    pub(super) fn is_dear_for(&self, values: usize, kernels: usize) -> bool {
+        // In units of one value computed and summed; measured.
+        let histogram = 3 * values + 2 * self.grid.cells * (kernels + 1);
+        kernels * values < histogram
     }
 
     /// (b): Σ w φ_m(t) for every m, added to `out`, from a histogram of the pairs.
@@ -341,6 +344,46 @@ impl Basis {
     }
 }
 
+/// From the coefficients of a polynomial of degree 7 on a cell to those of the cubics on its look-up cells, one after the other: a row
+/// for each power.
+static CUBICS: LazyLock<[[f64; 4 * FINE_PER_CELL]; NODES]> = LazyLock::new(|| {
+    let (nodes, lagrange) = (nodes::<4>(), lagrange::<4>());
+    let mut rows = [[0.0; 4 * FINE_PER_CELL]; NODES];
+    for (power, row) in rows.iter_mut().enumerate() {
+        for (s, out) in row.chunks_mut(4).enumerate() {
+            for (x, basis) in nodes.iter().zip(&lagrange) {
+                let x = (s as f64 + x + 0.5) / FINE_PER_CELL as f64 - 0.5;
+                for (o, b) in out.iter_mut().zip(basis) {
+                    *o += x.powi(power as i32) * b;
+                }
+            }
+        }
+    }
+    rows
+});
+
+/// The cubics in a cell, from the coefficients of the kernels' polynomials there.
+fn fine_cells(coefficients: &[f64], beta: &[f64], fine: &mut [[f64; 4]]) {
+    let mut c = [0.0; NODES];
+    for (c, row) in c.iter_mut().zip(coefficients.chunks(beta.len())) {
+        // A few products are done before a function for many has begun.
+        *c = match row.len() {
+            0..16 => row.iter().zip(beta).map(|(r, b)| r * b).sum(),
+            _ => dot(row, beta),
+        };
+    }
+    cubics(&c, fine.as_flattened_mut());
+}
+
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
+fn cubics(c: &[f64; NODES], fine: &mut [f64]) {
+    let mut sums = [0.0; 4 * FINE_PER_CELL];
+    for (c, row) in c.iter().zip(&*CUBICS) {
+        sums.iter_mut().zip(row).for_each(|(s, v)| *s += c * v);
+    }
+    fine.copy_from_slice(&sums);
+}
+
 /// The combined kernel of a family as a function of its statistic.
 #[derive(Debug)]
 pub(super) struct Table {
@@ -360,6 +403,61 @@ impl Table {
                     *out = self.at(*t) as f32;
                 }
             }
+        }
+    }
+
+    /// Adds the combined kernel at every t to `sums`.
+    pub(super) fn add(&self, t: &[f32], sums: &mut [f64]) {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has the feature that the function is compiled for; it has no other requirement.
+            #[allow(unsafe_code)]
+            unsafe {
+                self.add_avx2(t, sums);
+            }
+            return;
+        }
+        for (sum, t) in sums.iter_mut().zip(t) {
+            *sum += self.at(*t);
+        }
+    }
+
+    /// Four at a time, with the operations, and so the bits, of one at a time: four cells are turned into four vectors of coefficients.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn add_avx2(&self, t: &[f32], sums: &mut [f64]) {
+        use std::arch::x86_64::*;
+        const CELL_SHIFT: i32 = (FRACTION_BITS - FINE_BITS) as i32;
+        let shift = _mm256_set1_pd(self.shift);
+        let fraction = _mm256_set1_epi64x(FRACTION_MASK as i64);
+        let (one, middle) = (_mm256_set1_epi64x(ONE_BITS as i64), _mm256_set1_pd(1.5));
+        let last = self.cells.len() - 1;
+        let (fours, rest) = t.as_chunks::<4>();
+        let (outs, rest_out) = sums.as_chunks_mut::<4>();
+        for (t, out) in fours.iter().zip(outs) {
+            let u = _mm256_add_pd(_mm256_cvtps_pd(bytemuck::cast(*t)), shift);
+            let bits = _mm256_castpd_si256(u);
+            let place = _mm256_slli_epi64::<{ FINE_BITS as i32 }>(bits);
+            let place = _mm256_or_si256(_mm256_and_si256(place, fraction), one);
+            let x = _mm256_sub_pd(_mm256_castsi256_pd(place), middle);
+            let cells: [u64; 4] = bytemuck::cast(_mm256_srli_epi64::<CELL_SHIFT>(bits));
+            let [a, b, c, d]: [__m256d; 4] = cells.map(|cell| {
+                let cell = cell.wrapping_sub(self.base) as usize;
+                bytemuck::cast(self.cells[cell.min(last)])
+            });
+            let (ab_low, ab_high) = (_mm256_unpacklo_pd(a, b), _mm256_unpackhi_pd(a, b));
+            let (cd_low, cd_high) = (_mm256_unpacklo_pd(c, d), _mm256_unpackhi_pd(c, d));
+            let c0 = _mm256_permute2f128_pd::<0x20>(ab_low, cd_low);
+            let c1 = _mm256_permute2f128_pd::<0x20>(ab_high, cd_high);
+            let c2 = _mm256_permute2f128_pd::<0x31>(ab_low, cd_low);
+            let c3 = _mm256_permute2f128_pd::<0x31>(ab_high, cd_high);
+            let value = _mm256_add_pd(c2, _mm256_mul_pd(x, c3));
+            let value = _mm256_add_pd(c1, _mm256_mul_pd(x, value));
+            let value = _mm256_add_pd(c0, _mm256_mul_pd(x, value));
+            *out = bytemuck::cast(_mm256_add_pd(bytemuck::cast(*out), value));
+        }
+        for (sum, t) in rest_out.iter_mut().zip(rest) {
+            *sum += self.at(*t);
         }
     }
 
@@ -460,6 +558,13 @@ mod tests {
             assert!(error <= bound, "at {t}: error {error:e}, bound {bound:e}");
             worst = worst.max(error);
         }
+        // Many at a time have the bits of one.
+        let mut sums: Vec<f64> = (0..ts.len()).map(|k| k as f64).collect();
+        table.add(ts, &mut sums);
+        for (k, (sum, &t)) in sums.iter().zip(ts).enumerate() {
+            assert_eq!(*sum, k as f64 + table.at(t));
+        }
+        assert_eq!(basis.combine_here(beta).cells, table.cells);
         let mut row = vec![0.0; ts.len()];
         table.look_up(ts, &mut row);
         let in_f32: f64 = beta

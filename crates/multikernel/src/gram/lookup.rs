@@ -1,6 +1,6 @@
-//! Looking up whole rows in f32: eight entries at a time where the processor has AVX2.
+//! Whole rows in f32, eight entries at a time where the processor has AVX2: looked up, or, of a few exponentials, computed.
 //!
-//! The same cells as the f64 table (`grid.rs`), found from the bits of u = t + shift as f32. A cell is four coefficients
+//! Looking up. The same cells as the f64 table (`grid.rs`), found from the bits of u = t + shift as f32. A cell is four coefficients
 //! side by side, so an entry costs one 16-byte load; eight of them are turned by shuffles into four vectors of
 //! coefficients, which beats four gathers. Everything else is the same arithmetic for all eight.
 //!
@@ -19,38 +19,53 @@ const MANY: usize = 8192;
 /// A looked-up value is off by at most so much of max(|φ| + u|φ'|).
 pub(super) const ROUND_OFF: f64 = 1.0 / (1 << 21) as f64;
 
-/// One kernel c·exp(−t/w) alone: computing it is cheaper than looking it up.
+/// So many exponentials take no longer than a look-up, which needs a table first.
+const FEW_EXPONENTIALS: usize = 2;
+
+/// Σ c·exp(−t/w) of a few kernels: computing it is no dearer than looking it up.
+#[derive(Debug, Clone)]
+pub(super) struct Exponentials(Vec<Exponential>);
+
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Exponential {
+struct Exponential {
     factor: f32,
     /// −8 log₂(e)/w
     rate: f32,
 }
 
-impl Exponential {
-    /// None where f32 cannot hold its numbers.
-    pub(super) fn new(factor: f64, width: f64) -> Option<Exponential> {
-        let rate = -8.0 * std::f64::consts::LOG2_E / width;
+impl Exponentials {
+    /// Of factors c and widths w; none where there are many, or where f32 cannot hold their numbers.
+    pub(super) fn new(each: &[(f64, f64)]) -> Option<Exponentials> {
         let inside = |v: f64| (1e-30..1e30).contains(&v.abs());
-        (inside(factor) && inside(rate)).then_some(Exponential {
-            factor: factor as f32,
-            rate: rate as f32,
-        })
+        let one = |&(factor, width): &(f64, f64)| {
+            let rate = -8.0 * std::f64::consts::LOG2_E / width;
+            (inside(factor) && inside(rate)).then_some(Exponential {
+                factor: factor as f32,
+                rate: rate as f32,
+            })
+        };
+        let few = (1..=FEW_EXPONENTIALS).contains(&each.len());
+        let all = few.then(|| each.iter().map(one).collect::<Option<_>>());
+        all.flatten().map(Exponentials)
     }
 
-    /// c·exp(−t/w) at every t; its error is below that of a look-up (see [`ROUND_OFF`]).
+    /// The sum at every t; its error is below that of a look-up (see [`ROUND_OFF`]).
     pub(super) fn values(&self, t: &[f32], out: &mut [f32]) {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has the feature that the function is compiled for; it has no other requirement.
+            // SAFETY: the processor has the feature that the functions are compiled for; they have no other requirement.
             #[allow(unsafe_code)]
             unsafe {
-                exponentials_avx2(t, self.factor, self.rate, out);
+                match self.0[..] {
+                    [a] => exponentials_avx2(t, [a], out),
+                    [a, b] => exponentials_avx2(t, [a, b], out),
+                    _ => unreachable!("no more than a few"),
+                }
             }
             return;
         }
         for (out, t) in out.iter_mut().zip(t) {
-            *out = exponential(*t, self.factor, self.rate);
+            *out = sum(*t, &self.0);
         }
     }
 }
@@ -76,7 +91,7 @@ const CUBIC: [f32; 4] = [1.0, 0.086_643_405, 0.003_754_025_6, 0.000_108_391_06];
 /// c·2^(y/8), y = rate·t. The whole part of y goes into the bits of the result, its last three bits through a table, the rest
 /// through a cubic. No fused operations: the same bits on every processor.
 #[inline(always)]
-fn exponential(t: f32, factor: f32, rate: f32) -> f32 {
+fn exponential(t: f32, Exponential { factor, rate }: Exponential) -> f32 {
     let y = rate * t;
     let clamped = y.clamp(-EIGHTHS, EIGHTHS);
     let rounded = clamped + ROUND;
@@ -92,19 +107,23 @@ fn exponential(t: f32, factor: f32, rate: f32) -> f32 {
     }
 }
 
+/// In the order of the eight at a time.
+#[inline(always)]
+fn sum(t: f32, each: &[Exponential]) -> f32 {
+    let values = each.iter().map(|one| exponential(t, *one));
+    values.reduce(|sum, value| sum + value).unwrap_or(0.0)
+}
+
 /// Eight at a time: the table is one register.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn exponentials_avx2(t: &[f32], factor: f32, rate: f32, out: &mut [f32]) {
+fn exponentials_avx2<const K: usize>(t: &[f32], each: [Exponential; K], out: &mut [f32]) {
     use std::arch::x86_64::*;
     let (least, most) = (_mm256_set1_ps(-EIGHTHS), _mm256_set1_ps(EIGHTHS));
-    let (c, r) = (_mm256_set1_ps(factor), _mm256_set1_ps(rate));
     let (round, roots) = (_mm256_set1_ps(ROUND), bytemuck::cast(ROOTS));
     let cubic = CUBIC.map(|c| _mm256_set1_ps(c));
-    let (chunks, rest) = t.as_chunks::<8>();
-    let (outs, last) = out.as_chunks_mut::<8>();
-    for (t, out) in chunks.iter().zip(outs) {
-        let y = _mm256_mul_ps(r, bytemuck::cast(*t));
+    let one = |t: __m256, one: Exponential| -> __m256 {
+        let y = _mm256_mul_ps(_mm256_set1_ps(one.rate), t);
         let clamped = _mm256_max_ps(_mm256_min_ps(y, most), least);
         let rounded = _mm256_add_ps(clamped, round);
         let f = _mm256_sub_ps(clamped, _mm256_sub_ps(rounded, round));
@@ -116,12 +135,22 @@ fn exponentials_avx2(t: &[f32], factor: f32, rate: f32, out: &mut [f32]) {
         let p = _mm256_add_ps(cubic[2], _mm256_mul_ps(f, cubic[3]));
         let p = _mm256_add_ps(cubic[1], _mm256_mul_ps(f, p));
         let p = _mm256_add_ps(cubic[0], _mm256_mul_ps(f, p));
-        let value = _mm256_mul_ps(_mm256_mul_ps(c, p), power);
+        let value = _mm256_mul_ps(_mm256_mul_ps(_mm256_set1_ps(one.factor), p), power);
         let nothing = _mm256_cmp_ps::<_CMP_LT_OQ>(y, least);
-        *out = bytemuck::cast(_mm256_andnot_ps(nothing, value));
+        _mm256_andnot_ps(nothing, value)
+    };
+    let (chunks, rest) = t.as_chunks::<8>();
+    let (outs, last) = out.as_chunks_mut::<8>();
+    for (t, out) in chunks.iter().zip(outs) {
+        let t = bytemuck::cast(*t);
+        let mut total = one(t, each[0]);
+        for &other in &each[1..] {
+            total = _mm256_add_ps(total, one(t, other));
+        }
+        *out = bytemuck::cast(total);
     }
     for (out, t) in last.iter_mut().zip(rest) {
-        *out = exponential(*t, factor, rate);
+        *out = sum(*t, &each);
     }
 }
 
@@ -251,35 +280,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_exponential_stays_within_the_stated_round_off() {
+    fn exponentials_stay_within_the_stated_round_off() {
         for width in [1e-6, 0.7, 3.0, 1e4] {
-            let one = Exponential::new(2.5, width).unwrap();
-            let t: Vec<f32> = (0..20_001)
-                .map(|i| (f64::from(i) * 0.01 * width) as f32)
-                .collect();
-            let mut out = vec![f32::NAN; t.len()];
-            one.values(&t, &mut out);
-            for (t, value) in t.iter().zip(&out) {
-                let exact = 2.5 * (-f64::from(*t) / width).exp();
-                // max(|φ| + t|φ'|) of exp(−t) is below 1 + 1/e.
-                let bound = ROUND_OFF * 2.5;
-                assert!(
-                    (f64::from(*value) - exact).abs() <= bound,
-                    "{t} {width}: {value} {exact}"
-                );
-            }
-            assert_eq!(out[0], 2.5);
-            // The same bits wherever a value stands, and one at a time.
-            for (t, value) in t.iter().zip(&out) {
-                assert_eq!(exponential(*t, one.factor, one.rate), *value);
+            let widths = [width, 3.0 * width];
+            for count in 1..=FEW_EXPONENTIALS {
+                let each: Vec<(f64, f64)> = widths[..count].iter().map(|&w| (2.5, w)).collect();
+                let few = Exponentials::new(&each).unwrap();
+                let t: Vec<f32> = (0..20_001)
+                    .map(|i| (f64::from(i) * 0.01 * width) as f32)
+                    .collect();
+                let mut out = vec![f32::NAN; t.len()];
+                few.values(&t, &mut out);
+                for (t, value) in t.iter().zip(&out) {
+                    let exact = each.iter().map(|(c, w)| c * (-f64::from(*t) / w).exp());
+                    let exact: f64 = exact.sum();
+                    // max(|φ| + t|φ'|) of exp(−t) is below 1 + 1/e.
+                    let bound = ROUND_OFF * 2.5 * count as f64;
+                    assert!(
+                        (f64::from(*value) - exact).abs() <= bound,
+                        "{t} {width}: {value} {exact}"
+                    );
+                }
+                assert_eq!(out[0], 2.5 * count as f32);
+                // The same bits wherever a value stands, and one at a time.
+                for (t, value) in t.iter().zip(&out) {
+                    assert_eq!(sum(*t, &few.0), *value);
+                }
             }
         }
         let mut out = [1.0; 3];
-        Exponential::new(1.0, 1.0)
+        Exponentials::new(&[(1.0, 1.0)])
             .unwrap()
             .values(&[1e30, 88.0, f32::MAX], &mut out);
         assert_eq!([out[0], out[2]], [0.0; 2]);
         assert!(out[1] < 1e-37);
-        assert!(Exponential::new(1.0, 1e-40).is_none());
+        assert!(Exponentials::new(&[(1.0, 1e-40)]).is_none());
+        assert!(Exponentials::new(&[]).is_none());
+        assert!(Exponentials::new(&[(1.0, 1.0); FEW_EXPONENTIALS + 1]).is_none());
     }
 }

@@ -33,6 +33,7 @@ use crate::math::mixed_dot;
 use crate::observe::{self, Observer};
 use crate::pages::zeros;
 use family::{Family, Map};
+use lookup::Exponentials;
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -80,6 +81,15 @@ impl Index {
     fn compose(&self, of: &[usize]) -> Index {
         Index::Some(of.iter().map(|&i| self.get(i)).collect())
     }
+}
+
+/// How kernel values come about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// In f64: products and certificates.
+    Exact,
+    /// In f32 where that is faster: rows, which are rounded to f32 anyway, and models that are rough anyway.
+    Fast,
 }
 
 /// Coefficients of the samples: `outputs` numbers each, sample after sample. Most are often zero.
@@ -337,6 +347,7 @@ impl Gram {
         let mut q = vec![0.0; self.n_kernels];
         let compact: Vec<f64> = support.iter().flat_map(|&i| a.row(i)).copied().collect();
         let mut joint = (k > 1).then(|| self.joint_forms(&samples, &compact, k).into_iter());
+        let everyone: Vec<usize> = (0..samples.len()).collect();
         for family in self.families.iter() {
             let values = joint.as_mut().and_then(Iterator::next);
             let values = values.unwrap_or_else(|| {
@@ -346,7 +357,10 @@ impl Gram {
                         *v *= factors[i];
                     }
                 }
-                family_forms(family, &samples, &coefficients)
+                match family.near(&samples, &samples) {
+                    Some(near) => family_forms(&near, &everyone, &coefficients),
+                    None => family_forms(family, &samples, &coefficients),
+                }
             });
             for (&m, v) in family.members.iter().zip(values) {
                 q[m] = v;
@@ -379,6 +393,26 @@ impl Gram {
         kernels: &[usize],
         a: Coefficients<'_>,
     ) -> Vec<f64> {
+        self.scores_by(rows, kernels, a, Look::Exact)
+    }
+
+    /// As [`Gram::kernel_scores`], from values as [`Combined::rows`] has them where that is faster.
+    pub(crate) fn fast_kernel_scores(
+        &self,
+        rows: &[usize],
+        kernels: &[usize],
+        a: Coefficients<'_>,
+    ) -> Vec<f64> {
+        self.scores_by(rows, kernels, a, Look::Fast)
+    }
+
+    fn scores_by(
+        &self,
+        rows: &[usize],
+        kernels: &[usize],
+        a: Coefficients<'_>,
+        look: Look,
+    ) -> Vec<f64> {
         assert_eq!(a.len(), self.n_cols());
         let support = a.support();
         let cols: Vec<usize> = support.iter().map(|&j| self.cols.get(j)).collect();
@@ -387,6 +421,7 @@ impl Gram {
         let sums = a.sums();
         let width = kernels.len() * k;
         let mut out = vec![0.0; rows.len() * width];
+        let everyone: Vec<usize> = (0..rows.len().max(cols.len())).collect();
         for family in self.families.iter() {
             // Place among the kernels asked for, and number in the family.
             let wanted: Vec<(usize, usize)> = kernels
@@ -398,15 +433,20 @@ impl Gram {
                 continue;
             }
             let members: Vec<usize> = wanted.iter().map(|&(_, c)| c).collect();
+            let near = family.near(&rows, &cols);
+            let (family, rows, cols) = match &near {
+                Some(near) => (near, &everyone[..rows.len()], &everyone[..cols.len()]),
+                None => (&**family, &rows[..], &cols[..]),
+            };
             // Coefficients output after output, so that each output's pass over a row is contiguous.
             let mut coefficients: Vec<f64> = (0..k)
                 .flat_map(|y| support.iter().map(move |&j| a.row(j)[y]))
                 .collect();
-            let along = mean_products(family, &cols, &coefficients);
+            let along = mean_products(family, cols, &coefficients);
             if let Some((_, factors)) = &family.factors {
                 for row in coefficients.chunks_mut(cols.len().max(1)) {
                     row.iter_mut()
-                        .zip(&cols)
+                        .zip(cols)
                         .for_each(|(v, &j)| *v *= factors[j]);
                 }
             }
@@ -414,13 +454,13 @@ impl Gram {
             out.par_chunks_mut(block * width)
                 .zip(rows.par_chunks(block))
                 .for_each(|(out, rows)| {
-                    let mut scorer = RowScorer::new(family, &members);
+                    let mut scorer = RowScorer::new(family, &members, cols, look);
                     family.for_rows(rows, |r, t| {
                         let row = &mut out[r * width..(r + 1) * width];
                         let factor = family.factors.as_ref().map_or(1.0, |f| f.0[rows[r]]);
                         for y in 0..k {
                             let coefficients = &coefficients[y * cols.len()..(y + 1) * cols.len()];
-                            let scores = scorer.scores(t, &cols, coefficients);
+                            let scores = scorer.scores(t, coefficients);
                             for (&(p, c), score) in wanted.iter().zip(scores) {
                                 row[p * k + y] = factor * score;
                                 if let Some(centring) = &family.centring {
@@ -459,46 +499,70 @@ fn mean_products(family: &Family, cols: &[usize], coefficients: &[f64]) -> Vec<f
 
 /// Σ_j a_j φ_m(t_j) for some members m, from one row of the statistic.
 struct RowScorer<'a> {
-    family: &'a Family,
     members: &'a [usize],
-    histogram: Option<grid::Histogram>,
+    way: Way<'a>,
+    cols: &'a [usize],
+    /// The columns are those that rows begin with.
+    first: bool,
     gathered: Vec<f32>,
     scores: Vec<f64>,
 }
 
+/// How a [`RowScorer`] does it.
+enum Way<'a> {
+    Scaled(f64),
+    Histogram(&'a grid::Basis, grid::Histogram),
+    /// Each member by itself, with room for its values.
+    Each(Vec<Exponentials>, Vec<f32>),
+}
+
 impl<'a> RowScorer<'a> {
-    fn new(family: &'a Family, members: &'a [usize]) -> Self {
+    /// For these columns.
+    fn new(family: &'a Family, members: &'a [usize], cols: &'a [usize], look: Look) -> Self {
+        let values = cols.len();
+        let way = match &family.map {
+            Map::Scaled(factor) => Way::Scaled(*factor),
+            Map::Table(basis) => {
+                let each = (look == Look::Fast && basis.is_dear_for(values, members.len()))
+                    .then(|| members.iter().map(|&c| family.exponential(c)).collect());
+                match each.flatten() {
+                    Some(each) => Way::Each(each, vec![0.0; values]),
+                    None => Way::Histogram(basis, basis.histogram()),
+                }
+            }
+        };
         RowScorer {
-            family,
             members,
-            histogram: match &family.map {
-                Map::Scaled(_) => None,
-                Map::Table(basis) => Some(basis.histogram()),
-            },
+            way,
+            cols,
+            first: cols.iter().enumerate().all(|(k, &j)| k == j),
             gathered: Vec::new(),
             scores: vec![0.0; members.len()],
         }
     }
 
-    fn scores(&mut self, t: &[f32], cols: &[usize], a: &[f64]) -> &[f64] {
-        self.scores.fill(0.0);
-        match (&self.family.map, &mut self.histogram) {
-            (Map::Table(basis), Some(histogram)) => {
+    fn scores(&mut self, t: &[f32], a: &[f64]) -> &[f64] {
+        let t = if self.first {
+            &t[..self.cols.len()]
+        } else {
+            self.gathered.clear();
+            self.gathered.extend(self.cols.iter().map(|&j| t[j]));
+            &self.gathered
+        };
+        match &mut self.way {
+            Way::Scaled(factor) => self.scores[0] = *factor * mixed_dot(t, a),
+            Way::Histogram(basis, histogram) => {
+                self.scores.fill(0.0);
                 histogram.clear();
-                self.gathered.clear();
-                self.gathered.extend(cols.iter().map(|&j| t[j]));
-                histogram.add(&self.gathered, a);
+                histogram.add(t, a);
                 basis.sums_of(histogram, self.members, &mut self.scores);
             }
-            (Map::Scaled(factor), _) => {
-                self.scores[0] = factor
-                    * cols
-                        .iter()
-                        .zip(a)
-                        .map(|(&j, a)| a * f64::from(t[j]))
-                        .sum::<f64>();
+            Way::Each(each, values) => {
+                for (score, one) in self.scores.iter_mut().zip(each) {
+                    one.values(t, values);
+                    *score = mixed_dot(values, a);
+                }
             }
-            (Map::Table(_), None) => unreachable!("a table always comes with its histogram"),
         }
         &self.scores
     }
@@ -646,6 +710,82 @@ mod tests {
                     (form - want).abs() < 1e-4 * want.abs().max(1.0),
                     "{m}: {form} {want}"
                 );
+            }
+        }
+    }
+
+    #[test]
+    fn kernels_of_one_column_are_as_defined() {
+        let n = 30;
+        let x: Vec<f32> = (0..n).map(|k| (k * k % 17) as f32 / 4.0 - 1.0).collect();
+        let views = Views::new(vec![View {
+            name: "x".into(),
+            columns: Vec::new(),
+            data: ViewData::Dense(Dense::new(n, 1, x.clone()).unwrap()),
+        }])
+        .unwrap();
+        let specs: Vec<KernelSpec> = [
+            "linear",
+            "rbf:gamma=0.1|1|4",
+            "poly:degree=2,normalize=spherical",
+            "rbf:gamma=0.5,normalize=center",
+            "linear:normalize=multiplicative",
+        ]
+        .iter()
+        .flat_map(|s| KernelSpec::parse(s).unwrap())
+        .collect();
+        // No memory for a matrix is asked for: rows cost nothing.
+        let options = Options {
+            memory: 1 << 20,
+            ..Options::default()
+        };
+        let set = KernelSet::new(&specs, &views, &options, &()).unwrap();
+        let gram = set.gram();
+        let at = |k: usize, i: usize, j: usize| -> f64 {
+            let (x, y) = (f64::from(x[i]), f64::from(x[j]));
+            match k {
+                0 => x * y,
+                1..=3 => (-[0.1, 1.0, 4.0][k - 1] * (x - y) * (x - y)).exp(),
+                _ => f64::from(gram.kernel(k).matrix()[i * n + j]),
+            }
+        };
+        let few: Vec<usize> = vec![20, 3, 9, 11];
+        let part = gram.subset(&few);
+        let copied = gram.copied_subset(&few, u64::MAX);
+        let a: Vec<f64> = (0..n)
+            .map(|i| f64::from(i % 4 == 0) * (i as f64 - 9.5))
+            .collect();
+        let forms = gram.signed_quadratic_forms(Coefficients::single(&a));
+        let all: Vec<usize> = (0..gram.n_kernels()).collect();
+        let rows = [7, 0, 29];
+        let exact = gram.kernel_scores(&rows, &all, Coefficients::single(&a));
+        let fast = gram.fast_kernel_scores(&rows, &all, Coefficients::single(&a));
+        for k in all {
+            let form: f64 = (0..n * n)
+                .map(|p| a[p / n] * a[p % n] * at(k, p / n, p % n))
+                .sum();
+            assert!(
+                (form - forms[k]).abs() <= 1e-4 * form.abs().max(1.0),
+                "{k}: {form}"
+            );
+            for (r, &i) in rows.iter().enumerate() {
+                let score: f64 = (0..n).map(|j| a[j] * at(k, i, j)).sum();
+                for found in [&exact, &fast] {
+                    let found = found[r * gram.n_kernels() + k];
+                    assert!(
+                        (score - found).abs() <= 1e-4 * score.abs().max(1.0),
+                        "{k}: {score}"
+                    );
+                }
+            }
+            let matrix = gram.kernel(k).matrix();
+            assert_eq!(part.kernel(k).matrix(), copied.kernel(k).matrix());
+            for (p, value) in matrix.iter().enumerate() {
+                assert!(
+                    (f64::from(*value) - at(k, p / n, p % n)).abs() <= 1e-5,
+                    "{k}"
+                );
+                assert_eq!(*value, matrix[p % n * n + p / n]);
             }
         }
     }

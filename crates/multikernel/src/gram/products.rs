@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Columns summed at a time: their sums stay in the first cache.
 const TILE: usize = 2048;
 /// Rows that go into a sum together, so that sums are read and written once for all of them.
-const TOGETHER: usize = 4;
+pub(super) const TOGETHER: usize = 4;
 
 /// A row of values and what it is multiplied by.
 pub(super) type Row<'a> = (&'a [f32], f64);
@@ -57,27 +57,30 @@ impl Family {
         if self.factors.is_some() || self.centring.is_some() {
             return None;
         }
-        match &*self.source {
-            Source::Stored(values) => {
-                Some((&values[i * self.n_cols..(i + 1) * self.n_cols], *factor))
-            }
-            Source::Same(row) => Some((row, *factor)),
-            Source::Given(matrix) => Some((matrix.row(i), *factor)),
-            Source::OnTheFly { .. } | Source::Composite { .. } => None,
-        }
+        Some((self.held_row(i)?, *factor))
     }
 
     /// The same kernels between some samples and others, their statistic copied.
-    fn copied(&self, rows: &[usize], cols: &[usize]) -> Family {
-        let mut values = zeros(rows.len() * cols.len());
-        values
-            .par_chunks_mut(cols.len().max(1))
-            .zip(rows)
-            .for_each(|(out, &i)| {
-                self.for_rows(&[i], |_, t| {
-                    out.iter_mut().zip(cols).for_each(|(o, &j)| *o = t[j]);
-                });
-            });
+    pub(super) fn copied(&self, rows: &[usize], cols: &[usize]) -> Family {
+        let source = match &*self.source {
+            Source::Line { left, right, t } => Source::Line {
+                left: rows.iter().map(|&i| left[i]).collect(),
+                right: cols.iter().map(|&j| right[j]).collect(),
+                t: *t,
+            },
+            _ => {
+                let mut values = zeros(rows.len() * cols.len());
+                values
+                    .par_chunks_mut(cols.len().max(1))
+                    .zip(rows)
+                    .for_each(|(out, &i)| {
+                        self.for_rows(&[i], |_, t| {
+                            out.iter_mut().zip(cols).for_each(|(o, &j)| *o = t[j]);
+                        });
+                    });
+                Source::Stored(values)
+            }
+        };
         let some = |all: &[f64], of: usize, samples: &[usize]| -> Arc<Vec<f64>> {
             let width = all.len() / of;
             let row = |&i: &usize| all[i * width..(i + 1) * width].iter().copied();
@@ -87,12 +90,15 @@ impl Family {
         let some_cols = |all: &[f64]| some(all, self.n_cols, cols);
         Family {
             members: self.members.clone(),
-            source: Arc::new(Source::Stored(values)),
+            source: Arc::new(source),
             profiles: self.profiles.clone(),
             map: self.map.clone(),
             n_rows: rows.len(),
             n_cols: cols.len(),
-            diagonal: rows.iter().map(|&i| self.diagonal[i]).collect(),
+            diagonal: match self.diagonal.is_empty() {
+                true => Vec::new(),
+                false => rows.iter().map(|&i| self.diagonal[i]).collect(),
+            },
             factors: self
                 .factors
                 .as_ref()
@@ -147,7 +153,7 @@ impl Gram {
     /// As [`Gram::copied_subset`]; none where something would have to be computed or read from a file.
     pub(crate) fn held_subset(&self, samples: &[usize], memory: u64) -> Option<Gram> {
         let is_held = |family: &Arc<Family>| match &*family.source {
-            Source::Stored(_) | Source::Same(_) => true,
+            Source::Stored(_) | Source::Same(_) | Source::Line { .. } => true,
             Source::Given(matrix) => !matrix.is_mapped(),
             Source::OnTheFly { .. } | Source::Composite { .. } => false,
         };

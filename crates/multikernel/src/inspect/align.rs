@@ -1,12 +1,13 @@
 //! How trained kernels resemble the targets and each other, at a bounded price: on a sample of the samples.
 
-use super::kernels::{CONSTANT, TargetKernel};
+use super::kernels::{CONSTANT, Means, TargetKernel};
 use super::pairs::Packed;
 use super::{among, targets_of};
 use crate::data::Targets;
 use crate::error::{Error, Result};
 use crate::gram::{Indefinite, KernelSet, Options};
 use crate::kernel::KernelSpec;
+use crate::math::sum_of_squares;
 use crate::mkl::Fitted;
 use crate::observe::Observer;
 use crate::random::Random;
@@ -80,7 +81,13 @@ pub fn align(
     let aligned: Vec<Option<f64>> = places
         .into_par_iter()
         .enumerate()
-        .map(|(m, place)| one(&small.kernel(m).matrix(), target.as_ref(), place))
+        .map_init(
+            || vec![0.0; size * size],
+            |values, (m, place)| {
+                small.kernel(m).matrix_into(values);
+                one(values, target.as_ref(), place)
+            },
+        )
         .collect();
     let products = packed.products();
     Ok(Ok(Alignment {
@@ -130,23 +137,14 @@ fn largest(weights: &[f64]) -> Vec<usize> {
 /// Alignment of a kernel with the targets; its centred matrix, scaled to norm 1, goes into `half`.
 fn one(values: &[f32], target: Option<&TargetKernel<'_>>, half: Option<&mut [f32]>) -> Option<f64> {
     let n = values.len().isqrt();
-    let sum = |row: &[f32]| row.iter().map(|&v| f64::from(v)).sum::<f64>();
-    let means: Vec<f64> = values
-        .chunks_exact(n)
-        .map(|row| sum(row) / n as f64)
-        .collect();
-    let mean = means.iter().sum::<f64>() / n as f64;
+    let means = Means::new(values, n);
     let (mut squares, mut centred_squares, mut along) = (0.0, 0.0, 0.0);
     let mut centred = vec![0.0f32; n];
-    let mut lower = Vec::new();
+    let mut lower = Vec::with_capacity(half.as_ref().map_or(0, |half| half.len()));
     for (i, row) in values.chunks_exact(n).enumerate() {
-        for ((out, &v), other) in centred.iter_mut().zip(row).zip(&means) {
-            let v = f64::from(v);
-            let c = v - means[i] - other + mean;
-            squares += v * v;
-            centred_squares += c * c;
-            *out = c as f32;
-        }
+        means.centre(i, row, &mut centred);
+        squares += sum_of_squares(row);
+        centred_squares += sum_of_squares(&centred);
         along += target.map_or(0.0, |target| target.along(i, &centred));
         if half.is_some() {
             lower.extend_from_slice(&centred[..=i]);

@@ -1,7 +1,8 @@
 //! A glance at kernels before they are trained on: cheap enough for every training.
 
-use super::kernels::{Look, each, uneven};
+use super::kernels::{Look, Means, each, inverse_roots, similarity, uneven};
 use crate::gram::KernelSet;
+use crate::math::sum_of_squares;
 use crate::random::Random;
 
 /// So many samples show whether a kernel is constant, the identity, or of another scale than the others.
@@ -15,7 +16,8 @@ pub fn glance(kernels: &KernelSet) -> Vec<String> {
     let gram = kernels.gram();
     let n = gram.n_rows();
     let samples = Random::new(0).sample(n, SAMPLES.min(n));
-    let part = gram.subset(&samples);
+    // Copied, so that kernels of a few samples do not go through the statistics of all.
+    let part = gram.copied_subset(&samples, u64::MAX);
     let looks: Vec<Look<'_>> = kernels
         .kernels()
         .iter()
@@ -42,35 +44,28 @@ pub fn glance(kernels: &KernelSet) -> Vec<String> {
 
 fn look<'a>(name: &'a str, values: &[f32], is_zero: bool) -> Look<'a> {
     let n = values.len().isqrt();
-    let rows = || values.chunks_exact(n);
-    let means: Vec<f64> = rows()
-        .map(|row| row.iter().map(|&v| f64::from(v)).sum::<f64>() / n as f64)
-        .collect();
-    let mean = means.iter().sum::<f64>() / n as f64;
-    let diagonal: Vec<f64> = (0..n).map(|i| f64::from(values[i * n + i])).collect();
-    let (mut squares, mut centred, mut similarity) = (0.0, 0.0, 0.0);
-    for (i, row) in rows().enumerate() {
-        for (j, &v) in row.iter().enumerate() {
-            let v = f64::from(v);
-            squares += v * v;
-            centred += (v - means[i] - means[j] + mean).powi(2);
-            let size = (diagonal[i] * diagonal[j]).sqrt();
-            if i != j && size > 0.0 {
-                similarity += v.abs() / size;
-            }
-        }
+    let means = Means::new(values, n);
+    let trace: f64 = (0..n).map(|i| f64::from(values[i * n + i])).sum();
+    let roots = inverse_roots(values, n);
+    let (mut squares, mut centred_squares, mut similar) = (0.0, 0.0, 0.0);
+    let mut centred = vec![0.0; n];
+    for (i, row) in values.chunks_exact(n).enumerate() {
+        means.centre(i, row, &mut centred);
+        squares += sum_of_squares(row);
+        centred_squares += sum_of_squares(&centred);
+        similar += similarity(i, row, &roots);
     }
     Look {
         name,
         is_zero,
-        mean_similarity: similarity / (n * (n - 1)).max(1) as f64,
+        mean_similarity: similar / (n * (n - 1)).max(1) as f64,
         // A kernel that is zero among these samples only says nothing here.
         variation: if squares > 0.0 {
-            (centred / squares).sqrt()
+            (centred_squares / squares).sqrt()
         } else {
             1.0
         },
-        variance: diagonal.iter().sum::<f64>() / n as f64 - mean,
+        variance: trace / n as f64 - means.of_all,
     }
 }
 

@@ -6,7 +6,7 @@ use crate::data::Targets;
 use crate::eigen::extremes;
 use crate::error::Result;
 use crate::gram::{Gram, Kernel};
-use crate::math::mixed_dot;
+use crate::math::{self, mixed_dot, sum_of_squares};
 use crate::observe::{self, Observer};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -124,6 +124,69 @@ pub fn inspect_kernels(
     })
 }
 
+/// The means of a symmetric matrix, by which it is centred.
+pub(super) struct Means {
+    pub(super) of_rows: Vec<f64>,
+    pub(super) of_all: f64,
+}
+
+impl Means {
+    /// Of n×n values.
+    pub(super) fn new(values: &[f32], n: usize) -> Means {
+        let of_row = |row: &[f32]| math::sum(row) / n as f64;
+        let of_rows: Vec<f64> = values.chunks_exact(n).map(of_row).collect();
+        let of_all = of_rows.iter().sum::<f64>() / n as f64;
+        Means { of_rows, of_all }
+    }
+
+    /// Centred values of row i.
+    pub(super) fn centre(&self, i: usize, row: &[f32], out: &mut [f32]) {
+        centre_row(row, self.of_rows[i] - self.of_all, &self.of_rows, out);
+    }
+}
+
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
+fn centre_row(row: &[f32], own: f64, others: &[f64], out: &mut [f32]) {
+    for ((out, &v), other) in out.iter_mut().zip(row).zip(others) {
+        *out = (f64::from(v) - own - other) as f32;
+    }
+}
+
+/// 1/√k(x, x) of every sample of n×n values; 0 where it is not positive, which makes the sample similar to none.
+pub(super) fn inverse_roots(values: &[f32], n: usize) -> Vec<f64> {
+    let diagonal = (0..n).map(|i| f64::from(values[i * n + i]));
+    diagonal
+        .map(|d| if d > 0.0 { d.sqrt().recip() } else { 0.0 })
+        .collect()
+}
+
+/// Σ_j |k(x_i, x_j)|/√(k(x_i, x_i) k(x_j, x_j)) over the other samples.
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
+pub(super) fn similarity(i: usize, row: &[f32], inverse_roots: &[f64]) -> f64 {
+    let of = |v: f32, root: f64| f64::from(v.abs()) * root;
+    let ((v, v_rest), (r, r_rest)) = (row.as_chunks::<8>(), inverse_roots.as_chunks::<8>());
+    let mut lanes = [0.0; 8];
+    for (v, r) in v.iter().zip(r) {
+        lanes = std::array::from_fn(|l| lanes[l] + of(v[l], r[l]));
+    }
+    let rest = v_rest.iter().zip(r_rest).map(|(&v, &r)| of(v, r));
+    let all = lanes.iter().sum::<f64>() + rest.sum::<f64>();
+    (all - of(row[i], inverse_roots[i])) * inverse_roots[i]
+}
+
+/// Σ v_j over the samples j of a class.
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
+fn sum_of_class(values: &[f32], classes: &[u32], class: u32) -> f64 {
+    let of = |v: f32, c: u32| f64::from(if c == class { v } else { 0.0 });
+    let ((v, v_rest), (c, c_rest)) = (values.as_chunks::<8>(), classes.as_chunks::<8>());
+    let mut lanes = [0.0; 8];
+    for (v, c) in v.iter().zip(c) {
+        lanes = std::array::from_fn(|l| lanes[l] + of(v[l], c[l]));
+    }
+    let rest = v_rest.iter().zip(c_rest).map(|(&v, &c)| of(v, c));
+    lanes.iter().sum::<f64>() + rest.sum::<f64>()
+}
+
 /// The kernel of the targets, 1 for the same class or y·y', centred.
 pub(super) struct TargetKernel<'a> {
     targets: &'a Targets,
@@ -173,20 +236,8 @@ impl<'a> TargetKernel<'a> {
     pub(super) fn along(&self, i: usize, centred_row: &[f32]) -> f64 {
         match self.targets {
             Targets::None => 0.0,
-            Targets::Classes { index, .. } => centred_row
-                .iter()
-                .zip(index)
-                .filter(|(_, c)| **c == index[i])
-                .map(|(v, _)| f64::from(*v))
-                .sum(),
-            Targets::Real(_) => {
-                let sum: f64 = centred_row
-                    .iter()
-                    .zip(&self.centred)
-                    .map(|(v, y)| f64::from(*v) * y)
-                    .sum();
-                sum * self.centred[i]
-            }
+            Targets::Classes { index, .. } => sum_of_class(centred_row, index, index[i]),
+            Targets::Real(_) => mixed_dot(centred_row, &self.centred) * self.centred[i],
         }
     }
 }
@@ -205,36 +256,23 @@ fn summarise(
         .fold((f32::INFINITY, f32::NEG_INFINITY), |(a, b), &v| {
             (a.min(v), b.max(v))
         });
-    let row_means: Vec<f64> = rows()
-        .map(|row| row.iter().map(|&v| f64::from(v)).sum::<f64>() / n as f64)
-        .collect();
-    let mean = row_means.iter().sum::<f64>() / n as f64;
-    let diagonal: Vec<f64> = (0..n).map(|i| f64::from(values[i * n + i])).collect();
-    let trace: f64 = diagonal.iter().sum();
+    let means = Means::new(values, n);
+    let mean = means.of_all;
+    let trace: f64 = (0..n).map(|i| f64::from(values[i * n + i])).sum();
     let pairs = (n * (n - 1)).max(1) as f64;
 
-    let inverse_roots: Vec<f64> = diagonal
-        .iter()
-        .map(|&d| if d > 0.0 { d.sqrt().recip() } else { 0.0 })
-        .collect();
-    let mut similarity = 0.0;
+    let roots = inverse_roots(values, n);
+    let mut similar = 0.0;
     let mut squares = 0.0;
     let mut centred_squares = 0.0;
     let mut along_target = 0.0;
     let mut centred = vec![0.0f32; n];
     let mut next = 0;
     for (i, row) in rows().enumerate() {
-        let mut row_similarity = 0.0;
-        for (j, (&v, out)) in row.iter().zip(&mut centred).enumerate() {
-            let v = f64::from(v);
-            let c = v - row_means[i] - row_means[j] + mean;
-            squares += v * v;
-            centred_squares += c * c;
-            *out = c as f32;
-            row_similarity += v.abs() * inverse_roots[j];
-        }
-        row_similarity -= diagonal[i].abs() * inverse_roots[i];
-        similarity += row_similarity * inverse_roots[i];
+        means.centre(i, row, &mut centred);
+        squares += sum_of_squares(row);
+        centred_squares += sum_of_squares(&centred);
+        similar += similarity(i, row, &roots);
         if let Some(target) = target {
             along_target += target.along(i, &centred);
         }
@@ -274,7 +312,7 @@ fn summarise(
         max: max.into(),
         mean_diagonal: trace / n as f64,
         mean_off_diagonal: (mean * (n * n) as f64 - trace) / pairs,
-        mean_similarity: similarity / pairs,
+        mean_similarity: similar / pairs,
         variance: trace / n as f64 - mean,
         variation,
         target_alignment: target.map(|target| {

@@ -19,6 +19,8 @@ use rayon::prelude::*;
 const TILE: usize = 64;
 /// Samples that take in an update together: their scores stay in cache while all updates pass.
 const TOGETHER: usize = 8;
+/// Numbers that are added at a time where kernels come in such groups.
+const LANES: usize = 4;
 /// Columns and rows that are turned at a time.
 const SIDE: usize = 8;
 /// There is memory for at least so many updates of all samples.
@@ -454,6 +456,15 @@ fn take_together(
 fn add_values(scores: &mut [f64], update: &Update, values: &[f32], slopes: &[f64]) {
     let kernels = slopes.len();
     let scores = &mut scores[update.class * kernels..][..kernels];
+    // Few kernels are over before a loop over many has begun.
+    if let (scores, []) = scores.as_chunks_mut::<LANES>() {
+        let values = values.as_chunks::<LANES>().0;
+        let slopes = slopes.as_chunks::<LANES>().0;
+        for ((score, value), slope) in scores.iter_mut().zip(values).zip(slopes) {
+            *score = std::array::from_fn(|l| score[l] + slope[l] * f64::from(value[l]));
+        }
+        return;
+    }
     for ((score, value), slope) in scores.iter_mut().zip(&values[..kernels]).zip(slopes) {
         *score += slope * f64::from(*value);
     }

@@ -16,6 +16,7 @@ mod tiles;
 mod weighted_degree;
 
 use crate::data::Pairwise;
+pub(crate) use product::Line;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -184,6 +185,19 @@ impl Operand {
         }
     }
 
+    /// Its one column, where t of two numbers costs no more than reading it would.
+    pub(crate) fn line(&self) -> Option<(&[f32], Line)> {
+        let t = match self.statistic {
+            Statistic::Dot | Statistic::UnitDot => Line::Product,
+            Statistic::SquaredDistance => Line::Square,
+            _ => return None,
+        };
+        match &self.samples {
+            Samples::Rows { rows, .. } if rows.width == 1 => Some((&rows.values, t)),
+            _ => None,
+        }
+    }
+
     /// Rows that [`Operand::lower`] is best asked for together.
     pub(crate) fn lower_rows(&self) -> usize {
         match &self.samples {
@@ -204,7 +218,7 @@ impl Operand {
             && x.width == 1
         {
             for (i, out) in rows.zip(out.chunks_exact_mut(n)) {
-                product::squares_on_a_line(x.values[i], &x.values[..=i], out);
+                Line::Square.with_all(x.values[i], &x.values[..=i], out);
             }
             return;
         }

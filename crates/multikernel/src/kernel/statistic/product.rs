@@ -26,6 +26,12 @@ impl Rows {
 
     pub(super) fn dot(&self, rows: &[usize], other: &Rows, cols: Range<usize>, out: &mut [f32]) {
         let right = &other.values[cols.start * self.width..cols.end * self.width];
+        if self.width == 1 && !cols.is_empty() {
+            for (&i, out) in rows.iter().zip(out.chunks_exact_mut(cols.len())) {
+                Line::Product.with_all(self.values[i], right, out);
+            }
+            return;
+        }
         match run(rows) {
             Some(run) => {
                 let left = &self.values[run.start * self.width..run.end * self.width];
@@ -55,7 +61,7 @@ impl Rows {
         }
         if self.width == 1 {
             for (&i, out) in rows.iter().zip(out.chunks_exact_mut(cols.len())) {
-                squares_on_a_line(self.values[i], &other.values[cols.clone()], out);
+                Line::Square.with_all(self.values[i], &other.values[cols.clone()], out);
             }
             return;
         }
@@ -86,11 +92,36 @@ impl Rows {
     }
 }
 
-/// (x−y)² with all y: of one column, where products save nothing and lose digits.
+/// t of two numbers, where samples have one each: matrix products save nothing there, and differences of them lose digits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Line {
+    /// x·y
+    Product,
+    /// (x−y)²
+    Square,
+}
+
+impl Line {
+    /// t of x with every y.
+    pub(crate) fn with_all(self, x: f32, y: &[f32], out: &mut [f32]) {
+        match self {
+            Line::Product => products_on_a_line(x, y, out),
+            Line::Square => squares_on_a_line(x, y, out),
+        }
+    }
+}
+
 #[multiversion(targets("x86_64+avx2"))]
-pub(super) fn squares_on_a_line(x: f32, y: &[f32], out: &mut [f32]) {
+fn squares_on_a_line(x: f32, y: &[f32], out: &mut [f32]) {
     for (t, y) in out.iter_mut().zip(y) {
         *t = (x - y) * (x - y);
+    }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn products_on_a_line(x: f32, y: &[f32], out: &mut [f32]) {
+    for (t, y) in out.iter_mut().zip(y) {
+        *t = x * y;
     }
 }
 
