@@ -67,8 +67,8 @@ const COARSE_TOLERANCE: f64 = 1e-2;
 /// root of the inner gap.
 const LEAST_INNER_SHARE: f64 = 1e-6;
 const LEAST_SHARE_OF_TOLERANCE: f64 = 0.1;
-/// So much of the tolerance may be lost to outputs that are taken for rounding.
-const SILENCE_SHARE: f64 = 0.5;
+/// Outputs are taken for rounding only where no finer gap than this is asked for: finer ones are for problems that allow them.
+const SILENT_FROM: f64 = 1e-4;
 /// The tolerance must be so many times the rounding of f32 rows for them to be good enough.
 const NOISY: f64 = 5.0;
 
@@ -347,7 +347,8 @@ pub fn solve(
                     newton::MOST_KERNELS
                 };
                 let kernels = newton::kernels_that_matter(weights, &forms, most);
-                Model::new(gram, &mut rows, problem, &state, kernels, outputs)
+                let exact = !limits.confirm;
+                Model::new(gram, &mut rows, problem, &state, kernels, outputs, exact)
             };
             if sparse {
                 newton.step(&forms, now.primal, &mut weights, |weights| {
@@ -355,7 +356,7 @@ pub fn solve(
                     model.as_ref()?.on_simplex(weights, &forms)
                 });
             } else {
-                let s = silence.outputs(&forms, &state.a, &weights, now.primal);
+                let s = silence.outputs(&forms, &state.a);
                 let r = norm.as_block().map(|block| block.r());
                 let r = r.filter(|&r| {
                     r > 1.0
@@ -503,8 +504,6 @@ fn coarse_weights(
 struct Silence {
     /// Rounding of each kernel's values; empty where no weight grows by it.
     noise: Vec<f64>,
-    /// The relative gap asked for, which bounds what may be taken for rounding.
-    tolerance: f64,
 }
 
 impl Silence {
@@ -513,31 +512,21 @@ impl Silence {
             let largest = gram.self_values(m).into_iter().fold(0.0f64, f64::max);
             0.25 * f64::from(f32::EPSILON) * largest
         };
-        let kernels = if norm.rewards_silence() {
-            gram.n_kernels()
-        } else {
-            0
+        let kernels = match norm.rewards_silence() && tolerance >= SILENT_FROM {
+            true => gram.n_kernels(),
+            false => 0,
         };
         Silence {
             noise: (0..kernels).map(noise).collect(),
-            tolerance,
         }
     }
 
-    /// s_m = √q_m, or what rounding makes of coefficients of this size if that is more, but not so much more that the objective would
-    /// notice: an output that is taken for δ of the largest costs about δ Σ β_m q_m.
-    fn outputs(&self, forms: &[f64], a: &[f64], weights: &[f64], primal: f64) -> Vec<f64> {
+    /// s_m = √q_m, or what rounding makes of coefficients of this size if that is more.
+    fn outputs(&self, forms: &[f64], a: &[f64]) -> Vec<f64> {
         let mut s: Vec<f64> = forms.iter().map(|q| q.sqrt()).collect();
         let size = crate::math::dot(a, a);
-        let floors = self.noise.iter().map(|noise| (noise * size).sqrt());
-        let floors: Vec<f64> = floors.collect();
-        let top = s.iter().fold(0.0f64, |top, s| top.max(*s));
-        let silent = s.iter().zip(&floors).filter(|(s, floor)| s < floor);
-        let silent = silent.count().max(1) as f64;
-        let price = silent * crate::math::dot(weights, forms).max(f64::MIN_POSITIVE);
-        let most = top * SILENCE_SHARE * self.tolerance * primal.abs() / price;
-        for (s, floor) in s.iter_mut().zip(floors) {
-            *s = s.max(floor.min(most));
+        for (s, noise) in s.iter_mut().zip(&self.noise) {
+            *s = s.max((noise * size).sqrt());
         }
         s
     }

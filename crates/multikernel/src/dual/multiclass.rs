@@ -181,7 +181,7 @@ pub fn solve(
                     free::newton_point(gram, &mut rows, problem, &state, weights, &forms)
                 });
             } else {
-                let s = silence.outputs(&forms, &state.a.to_rows(), &weights, now.primal);
+                let s = silence.outputs(&forms, &state.a.to_rows());
                 extrapolation.step(norm, &s, &forms, now.primal, &mut weights, |_, _| None);
             }
         } else if inner.steps == 0 {

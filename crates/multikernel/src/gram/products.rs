@@ -167,7 +167,7 @@ impl Gram {
         let subset = self.subset(samples);
         match self.symmetric.then(|| subset.copied(memory)).flatten() {
             Some((copied, bytes)) => Gram {
-                spare: self.spare - bytes,
+                spare: self.spare.saturating_sub(bytes),
                 ..copied
             },
             None => subset,

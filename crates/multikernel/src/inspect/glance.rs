@@ -129,6 +129,31 @@ mod tests {
     }
 
     #[test]
+    fn no_memory_to_spare_is_no_trouble() {
+        let x = (0..60).map(|i| (i % 7) as f32).collect();
+        let views = Views::new(vec![View {
+            name: "x".into(),
+            columns: Vec::new(),
+            data: ViewData::Dense(Dense::new(60, 1, x).unwrap()),
+        }])
+        .unwrap();
+        let specs = KernelSpec::parse("rbf:gamma=0.1|1").unwrap();
+        let set = |memory: u64| {
+            let options = Options {
+                memory,
+                ..Options::default()
+            };
+            KernelSet::new(&specs, &views, &options, &())
+        };
+        let Err(crate::Error::Memory { needed, .. }) = set(0) else {
+            panic!("something needs memory");
+        };
+        let set = set(needed).unwrap();
+        assert_eq!(set.gram().spare_memory(), 0);
+        assert_eq!(glance(&set), Vec::<String>::new());
+    }
+
+    #[test]
     fn scales_far_apart_are_told() {
         let found = seen(200, "linear:view=a|b");
         assert!(

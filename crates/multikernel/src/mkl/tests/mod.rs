@@ -805,7 +805,6 @@ fn coefficients_stop_exactly_at_their_bounds() {
 #[test]
 fn a_group_without_output_does_not_stop_mixed_norms() {
     // Labels at random: the coefficients leave the linear kernel's space, whose weight would be infinite.
-    let mut converged = 0;
     for seed in 3..6 {
         let mut random = crate::random::Random::new(seed);
         let values = (0..80 * 10).map(|_| random.normal() as f32).collect();
@@ -833,10 +832,12 @@ fn a_group_without_output_does_not_stop_mixed_norms() {
             };
             let fitted = mkl.fit(&set, &targets, &()).unwrap();
             let gap = fitted.relative_gap();
-            // What is left where the rounding of kernels in f32 is in the way; it was 0.4 to 1.
-            assert!(gap <= 2e-2, "seed {seed}, C {c}: {gap}");
-            converged += usize::from(fitted.status == Status::Converged);
+            // Where the rounding of kernels in f32 is in the way a little more is left; it was 0.4 to 1.
+            assert!(gap <= 3e-3, "seed {seed}, C {c}: {gap}");
+            if seed == 3 {
+                assert_eq!(fitted.status, Status::Converged, "C {c}: {gap}");
+                assert!(fitted.iterations < 100, "{} rounds", fitted.iterations);
+            }
         }
     }
-    assert!(converged >= 4, "{converged} of 6");
 }
