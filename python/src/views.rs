@@ -9,11 +9,11 @@ use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedBytes;
 
-/// A matrix of numbers as Python hands it over.
+/// A matrix of numbers as Python hands it over. The commoner type first: to find that it is another takes longer than a small view does.
 #[derive(FromPyObject)]
 pub(crate) enum Matrix<'py> {
-    Single(PyReadonlyArray2<'py, f32>),
     Double(PyReadonlyArray2<'py, f64>),
+    Single(PyReadonlyArray2<'py, f32>),
 }
 
 /// A stack of matrices as Python hands it over.

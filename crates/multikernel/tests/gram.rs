@@ -281,6 +281,15 @@ fn three_questions(gram: &Gram, what: &str) {
             "{what}: not symmetric"
         );
     }
+    let mut half = vec![f32::NAN; n * (n + 1) / 2];
+    let alone = (0..kernels).map(|m| (gram.kernel(m), &k[m]));
+    for (combined, k) in alone.chain([(gram.combine(&beta), &want)]) {
+        combined.lower_into(&mut half);
+        let lower = (0..n).flat_map(|i| (0..=i).map(move |j| i * n + j));
+        for (got, e) in half.iter().zip(lower) {
+            assert_close(f64::from(*got), k[e], 3e-5 * largest(k), what);
+        }
+    }
     let rows = [n - 1, 0, 3];
     let mut some = vec![0.0; 3 * n];
     combined.rows(&rows, &mut some);

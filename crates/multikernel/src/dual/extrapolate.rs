@@ -2,7 +2,9 @@
 //!
 //! The map β → T(β) (norm.rs) goes a fraction of the way to its fixed point, the smaller the nearer r is to 1. With
 //! x = ln β and residuals e = ln T(β) − ln β of the last few rounds, the next x is the combination of the mapped points
-//! whose combined residual is smallest, each kernel counted by its share β_m q_m of the regulariser. A step after which
+//! whose combined residual is smallest, each kernel counted by its share β_m q_m of the regulariser. The first step has no earlier rounds:
+//! there the map's Jacobian, which for ℓ_r lies between 0 (q_m falls as β_m⁻²) and 2 − r (q_m stays), makes 2/r times the map's step
+//! the best constant one. A step after which
 //! the objective rose is taken back, all before it is forgotten, and the map goes on alone for a while. Where a Newton step can be had
 //! for less than the rounds that it saves (`newton.rs`), it takes the place of the extrapolation.
 
@@ -13,8 +15,11 @@ use crate::norm::Norm;
 const MEMORY: usize = 5;
 /// The most steps of the map itself between two extrapolations that failed.
 const LONGEST_REST: u32 = 64;
-/// The longest step of one kernel's ln β.
+/// The longest step of one kernel's ln β, if the map's own is not longer.
 const LONGEST: f64 = 3.0;
+
+/// The smallest r whose first step is lengthened.
+const LENGTHENED_FROM: f64 = 1.1;
 
 #[derive(Debug)]
 pub(super) struct Extrapolation {
@@ -25,6 +30,13 @@ pub(super) struct Extrapolation {
     plain: Vec<f64>,
     /// Steps of the map to be made before the next extrapolation, and how many there were last time.
     rest: (u32, u32),
+}
+
+/// How many times the map's own step the first one is; none where that is once. Very near r = 1, where weights go to zero, longer first
+/// steps save no rounds.
+fn first_length(norm: &Norm) -> Option<f64> {
+    let r = norm.as_block()?.r();
+    (LENGTHENED_FROM..2.0).contains(&r).then_some(2.0 / r)
 }
 
 impl Extrapolation {
@@ -79,16 +91,19 @@ impl Extrapolation {
         };
         let next: Option<Vec<f64>> = match newton(&old, e) {
             Some(shift) => Some(x.iter().zip(shift).map(|(x, d)| x + d).collect()),
-            None if self.past.len() < 2 || !(total > 0.0 && total.is_finite()) => None,
+            None if self.past.len() < 2 => first_length(norm)
+                .map(|length| x.iter().zip(e).map(|(x, e)| x + length * e).collect()),
+            None if !(total > 0.0 && total.is_finite()) => None,
             None => self.combine(&share),
         };
         let Some(next) = next else {
             return;
         };
         self.plain = beta.to_vec();
-        for ((b, next), x) in beta.iter_mut().zip(next).zip(x) {
+        for ((b, next), (x, e)) in beta.iter_mut().zip(next).zip(x.iter().zip(e)) {
             if *b > 0.0 {
-                *b = (x + (next - x).clamp(-LONGEST, LONGEST)).exp();
+                let longest = LONGEST.max(e.abs());
+                *b = (x + (next - x).clamp(-longest, longest)).exp();
             }
         }
         norm.normalize_weights(beta);
@@ -129,5 +144,30 @@ impl Extrapolation {
         });
         let next: Vec<f64> = next.collect();
         next.iter().all(|v| v.is_finite()).then_some(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::norm::NormSpec;
+
+    #[test]
+    fn the_first_step_is_longer_than_the_maps() {
+        let q = [4.0, 1.0, 0.25, 1e-12];
+        let s = q.map(f64::sqrt);
+        for (name, length) in [("lp:4/3", 1.75), ("lp:2", 1.5), ("lp:1.05", 1.0)] {
+            let norm = name.parse::<NormSpec>().unwrap();
+            let norm = Norm::new(norm, 4, &[], &[]).unwrap();
+            let start = norm.initial_weights(4);
+            let (mut plain, mut found) = (start.clone(), start);
+            norm.weights(&s, &mut plain);
+            Extrapolation::new().step(&norm, &s, &q, 1.0, &mut found, |_, _| None);
+            let ratio = |b: &[f64]| (b[0] / b[1]).ln();
+            let lengthened = ratio(&found) / ratio(&plain);
+            assert!((lengthened - length).abs() < 1e-9, "{name}: {lengthened}");
+            // A step that the map makes long is not cut short.
+            assert!(found[3] <= plain[3] * 1.0001, "{name}: {found:?}");
+        }
     }
 }

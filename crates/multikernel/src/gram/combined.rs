@@ -203,11 +203,37 @@ impl<'g> Combined<'g> {
             let view = self.on(self.gram);
             out.par_chunks_mut(ROWS * n.max(1))
                 .enumerate()
-                .for_each(|(b, out)| view.lower_rows(ROWS * b, out));
+                .for_each(|(b, out)| view.lower_rows(ROWS * b, out, |_| n));
             mirror(out, n);
         } else {
             let rows: Vec<usize> = (0..self.gram.n_rows()).collect();
             self.rows(&rows, out);
+        }
+    }
+
+    /// The lower half of a symmetric combined matrix with the diagonal, row after row.
+    ///
+    /// # Panics
+    /// If rows and columns are different samples, or `out` is not as long as the half.
+    pub fn lower_into(&self, out: &mut [f32]) {
+        let n = self.gram.n_rows();
+        assert!(self.gram.symmetric && out.len() == n * (n + 1) / 2);
+        let view = self.on(self.gram);
+        if self.computes_rows() {
+            let all: Vec<usize> = (0..n).collect();
+            let mut rows = zeros(self.block_rows().min(n) * n);
+            let mut out = out;
+            for some in all.chunks(self.block_rows()) {
+                let rows = &mut rows[..some.len() * n];
+                view.rows_here(some, rows);
+                for (&i, row) in some.iter().zip(rows.chunks(n)) {
+                    let (half, rest) = out.split_at_mut(i + 1);
+                    half.copy_from_slice(&row[..=i]);
+                    out = rest;
+                }
+            }
+        } else {
+            view.lower_rows(0, out, |i| i + 1);
         }
     }
 
@@ -495,14 +521,31 @@ impl<'a> View<'a> {
         });
     }
 
-    /// The rows from `first` on, of a symmetric matrix, up to their diagonals.
-    fn lower_rows(&self, first: usize, out: &mut [f32]) {
-        let n = self.gram.n_cols();
-        let (mut sums, mut room) = (vec![0.0; n], Room::new());
-        for (i, out) in (first..).zip(out.chunks_mut(n)) {
-            let sums = &mut sums[..=i];
-            self.sum_row(self.gram.rows.get(i), Look::Fast, sums, &mut room);
-            round(sums, &mut out[..=i]);
+    /// The rows from `first` on of a symmetric matrix up to their diagonals, where the statistics are there or next to it; row i has
+    /// room for `length(i)` values.
+    fn lower_rows(&self, first: usize, out: &mut [f32], length: impl Fn(usize) -> usize) {
+        let (mut sums, mut room) = (vec![0.0; self.gram.n_cols()], Room::new());
+        let only = self.only_table();
+        let (mut out, mut i) = (out, first);
+        while !out.is_empty() {
+            let (row, rest) = out.split_at_mut(length(i));
+            let (sample, row) = (self.gram.rows.get(i), &mut row[..=i]);
+            match only {
+                Some((family, mixture)) => {
+                    for (k, row) in row.chunks_mut(TILE).enumerate() {
+                        let cols = k * TILE..k * TILE + row.len();
+                        if let Some(t) = family.piece(sample, cols, &mut room.t) {
+                            mixture.values(t, row);
+                        }
+                    }
+                }
+                None => {
+                    self.sum_row(sample, Look::Fast, &mut sums[..=i], &mut room);
+                    round(&sums[..=i], row);
+                }
+            }
+            out = rest;
+            i += 1;
         }
     }
 
@@ -546,8 +589,16 @@ impl<'a> View<'a> {
             return;
         }
         for part in &self.of.parts {
-            part.family()
-                .for_rows(&[i], |_, t| self.add(part, i, t, look, sums));
+            let family = part.family();
+            // A short row is computed where there is room already.
+            let piece = match family.n_cols <= TILE {
+                true => family.piece(i, 0..family.n_cols, &mut room.t),
+                false => None,
+            };
+            match piece {
+                Some(t) => self.add(part, i, t, look, sums),
+                None => family.for_rows(&[i], |_, t| self.add(part, i, t, look, sums)),
+            }
         }
         self.shift(i, sums);
     }

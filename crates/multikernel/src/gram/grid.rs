@@ -28,6 +28,7 @@ use std::sync::LazyLock;
 pub(super) const NODES: usize = 8;
 /// Cells per octave are 2^CELL_BITS.
 const CELL_BITS: u32 = 3;
+const CELL_MASK: u64 = (1 << CELL_BITS) - 1;
 /// Look-up cells per octave are 2^FINE_BITS.
 const FINE_BITS: u32 = 6;
 /// Look-up cells in a cell.
@@ -81,6 +82,11 @@ impl Grid {
         f64::from_bits((self.base + c as u64) << (FRACTION_BITS - CELL_BITS))
     }
 
+    /// Number of the octave of cell `c`, counted from that of the first.
+    fn octave(&self, c: usize) -> usize {
+        ((self.base & CELL_MASK) as usize + c) >> CELL_BITS
+    }
+
     /// Cell of t and the place x ∈ [−½, ½) in it.
     #[inline(always)]
     fn place(&self, t: f32) -> (usize, f64) {
@@ -121,6 +127,35 @@ fn lagrange<const D: usize>() -> [[f64; D]; D] {
     })
 }
 
+/// The coefficients of the polynomial of degree 7 on [−½, ½] through f's values at the nodes; f takes x + ½.
+fn through_nodes(f: impl Fn(f64) -> f64) -> [f64; NODES] {
+    static LAGRANGE: LazyLock<[[f64; NODES]; NODES]> = LazyLock::new(lagrange);
+    static AT: LazyLock<[f64; NODES]> = LazyLock::new(nodes);
+    let mut sums = [0.0; NODES];
+    for (x, basis) in AT.iter().zip(&*LAGRANGE) {
+        let value = f(x + 0.5);
+        sums.iter_mut()
+            .zip(basis)
+            .for_each(|(s, b)| *s += b * value);
+    }
+    sums
+}
+
+/// For every octave of the grid and every exponential exp(−t/w): the polynomial of exp(−(t − lo)/w) in its cells, which begin at lo and
+/// are of one width.
+fn octave_shapes(profiles: &[(Profile, f64)], grid: &Grid) -> Vec<[f64; NODES]> {
+    let octaves = 0..grid.octave(grid.cells - 1) + 1;
+    let of_octave = |octave: usize| {
+        let first = (octave << CELL_BITS).saturating_sub((grid.base & CELL_MASK) as usize);
+        let span = grid.start(first + 1) - grid.start(first);
+        profiles.iter().map(move |(profile, _)| match profile {
+            Profile::Exp { .. } => through_nodes(|x| profile.value(x * span)),
+            _ => [0.0; NODES],
+        })
+    };
+    octaves.flat_map(of_octave).collect()
+}
+
 /// The profiles of a family as polynomials on the cells of a grid.
 #[derive(Debug, Clone)]
 pub(super) struct Basis {
@@ -147,20 +182,26 @@ impl Basis {
             Some(width) => Grid::exponential(width, high),
             None => Grid::uniform(low, high),
         };
-        let (at, lagrange) = (nodes::<NODES>(), lagrange::<NODES>());
         let width = profiles.len();
         let mut coefficients = vec![0.0; grid.cells * NODES * width];
         if width > 0 {
+            let shapes = octave_shapes(profiles, &grid);
             let cells = coefficients.par_chunks_mut(NODES * width).enumerate();
             cells.for_each(|(c, cell)| {
                 let (u0, u1) = (grid.start(c), grid.start(c + 1));
-                for (x, basis) in at.iter().zip(&lagrange) {
-                    let t = u0 - grid.shift + (x + 0.5) * (u1 - u0);
-                    for (m, (profile, factor)) in profiles.iter().enumerate() {
-                        let value = factor * profile.value(t);
-                        for (k, b) in basis.iter().enumerate() {
-                            cell[k * width + m] += b * value;
+                let (lo, span) = (u0 - grid.shift, u1 - u0);
+                let shapes = &shapes[grid.octave(c) * width..];
+                for (m, (profile, factor)) in profiles.iter().enumerate() {
+                    let polynomial = match profile {
+                        // exp(−t/w) = exp(−lo/w)·exp(−(t − lo)/w), whose second factor is that of every cell of the octave.
+                        Profile::Exp { .. } => {
+                            let scale = factor * profile.value(lo);
+                            shapes[m].map(|c| scale * c)
                         }
+                        _ => through_nodes(|x| factor * profile.value(lo + x * span)),
+                    };
+                    for (k, c) in polynomial.into_iter().enumerate() {
+                        cell[k * width + m] = c;
                     }
                 }
             });
@@ -173,17 +214,15 @@ impl Basis {
                     let (u0, u1) = (grid.start(c), grid.start(c + 1));
                     let width = u1 - u0;
                     let (lo, hi) = (u0 - grid.shift, u1 - grid.shift);
-                    let bound = |d: u32, h: f64| {
-                        let factorial: f64 = (1..=d).map(f64::from).product();
-                        2.0 * (h / 4.0).powi(d as i32) / factorial
-                            * profile.derivative_bound(d, lo, hi)
-                    };
-                    let slope = u1 * profile.derivative_bound(1, lo, hi);
-                    let value = profile.value(lo).abs().max(profile.value(hi).abs());
-                    let seventh = bound(NODES as u32, width);
+                    let [value, slope, fourth, eighth] =
+                        profile.derivative_bounds([0, 1, 4, NODES as u32], lo, hi);
+                    let slope = u1 * slope;
+                    // 4! and 8!
+                    let seventh = 2.0 * (width / 4.0).powi(NODES as i32) / 40_320.0 * eighth;
                     // The cubic interpolates the degree-7 polynomial, whose own error passes through with the
                     // cubic's Lebesgue constant, below 2.
-                    let cubic = bound(4, width / FINE_PER_CELL as f64) + 3.0 * seventh;
+                    let fine = width / FINE_PER_CELL as f64;
+                    let cubic = 2.0 * (fine / 4.0).powi(4) / 24.0 * fourth + 3.0 * seventh;
                     // Round-off: of u = t + shift, and of sums of products with the Lagrange coefficients.
                     let round = f64::EPSILON * (slope + ROUND * value);
                     worst.0 = worst.0.max(cubic + round);
@@ -252,22 +291,16 @@ impl Basis {
 
     /// (a): the table of Σ_m β_m φ_m.
     pub(super) fn combine(&self, beta: &[f64]) -> Table {
-        let mut cells = vec![[0.0; 4]; self.grid.cells * FINE_PER_CELL];
-        cells
-            .par_chunks_mut(FINE_PER_CELL)
-            .zip(self.coefficients.par_chunks(NODES * self.kernels))
-            .for_each(|(fine, coefficients)| fine_cells(coefficients, beta, fine));
-        self.table(cells)
+        let cells = self.coefficients.par_chunks(NODES * self.kernels);
+        let fine: Vec<_> = cells.map(|cell| fine_cells(cell, beta)).collect();
+        self.table(fine.into_flattened())
     }
 
     /// The same on this thread: for those who must not do other work while they wait.
     pub(super) fn combine_here(&self, beta: &[f64]) -> Table {
-        let mut cells = vec![[0.0; 4]; self.grid.cells * FINE_PER_CELL];
-        let coefficients = self.coefficients.chunks(NODES * self.kernels);
-        for (fine, coefficients) in cells.chunks_mut(FINE_PER_CELL).zip(coefficients) {
-            fine_cells(coefficients, beta, fine);
-        }
-        self.table(cells)
+        let cells = self.coefficients.chunks(NODES * self.kernels);
+        let fine: Vec<_> = cells.map(|cell| fine_cells(cell, beta)).collect();
+        self.table(fine.into_flattened())
     }
 
     fn table(&self, cells: Vec<[f64; 4]>) -> Table {
@@ -363,7 +396,7 @@ static CUBICS: LazyLock<[[f64; 4 * FINE_PER_CELL]; NODES]> = LazyLock::new(|| {
 });
 
 /// The cubics in a cell, from the coefficients of the kernels' polynomials there.
-fn fine_cells(coefficients: &[f64], beta: &[f64], fine: &mut [[f64; 4]]) {
+fn fine_cells(coefficients: &[f64], beta: &[f64]) -> [[f64; 4]; FINE_PER_CELL] {
     let mut c = [0.0; NODES];
     for (c, row) in c.iter_mut().zip(coefficients.chunks(beta.len())) {
         // A few products are done before a function for many has begun.
@@ -372,16 +405,17 @@ fn fine_cells(coefficients: &[f64], beta: &[f64], fine: &mut [[f64; 4]]) {
             _ => dot(row, beta),
         };
     }
-    cubics(&c, fine.as_flattened_mut());
+    cubics(&c)
 }
 
 #[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
-fn cubics(c: &[f64; NODES], fine: &mut [f64]) {
-    let mut sums = [0.0; 4 * FINE_PER_CELL];
+fn cubics(c: &[f64; NODES]) -> [[f64; 4]; FINE_PER_CELL] {
+    let mut sums = [[0.0; 4]; FINE_PER_CELL];
     for (c, row) in c.iter().zip(&*CUBICS) {
-        sums.iter_mut().zip(row).for_each(|(s, v)| *s += c * v);
+        let sums = sums.as_flattened_mut().iter_mut();
+        sums.zip(row).for_each(|(s, v)| *s += c * v);
     }
-    fine.copy_from_slice(&sums);
+    sums
 }
 
 /// The combined kernel of a family as a function of its statistic.

@@ -174,11 +174,10 @@ type Cell = [f32; 4];
 
 /// Room for N cells, the first of which are these.
 fn room<const N: usize>(cells: &[[f64; 4]]) -> Option<Box<[Cell; N]>> {
-    let mut room: Box<[Cell; N]> = vec![[0.0; 4]; N].try_into().ok()?;
-    for (out, cell) in room.iter_mut().zip(cells) {
-        *out = cell.map(|c| c as f32);
-    }
-    Some(room)
+    let mut room: Vec<Cell> = Vec::with_capacity(N);
+    room.extend(cells.iter().map(|cell| cell.map(|c| c as f32)));
+    room.resize(N, [0.0; 4]);
+    room.try_into().ok()
 }
 
 impl FastTable {

@@ -1,13 +1,13 @@
 //! How trained kernels resemble the targets and each other, at a bounded price: on a sample of the samples.
 
-use super::kernels::{CONSTANT, Means, TargetKernel};
+use super::kernels::{CONSTANT, TargetKernel};
 use super::pairs::Packed;
 use super::{among, targets_of};
 use crate::data::Targets;
 use crate::error::{Error, Result};
 use crate::gram::{Indefinite, KernelSet, Options};
 use crate::kernel::KernelSpec;
-use crate::math::sum_of_squares;
+use crate::math::{mixed_dot, sum_of_squares};
 use crate::mkl::Fitted;
 use crate::observe::Observer;
 use crate::random::Random;
@@ -72,7 +72,7 @@ pub fn align(
         }
     };
     let targets = targets_of(targets, &samples);
-    let target = TargetKernel::new(&targets, size);
+    let target = TargetKernel::new(&targets, size).map(|target| (target.lower(), target.norm));
     let mut packed = Packed::new(shown.len(), size);
     let mut places: Vec<Option<&mut [f32]>> = (0..all.len()).map(|_| None).collect();
     for (half, &m) in packed.halves_mut().zip(&shown) {
@@ -82,10 +82,16 @@ pub fn align(
         .into_par_iter()
         .enumerate()
         .map_init(
-            || vec![0.0; size * size],
-            |values, (m, place)| {
-                small.kernel(m).matrix_into(values);
-                one(values, target.as_ref(), place)
+            || vec![0.0; size * (size + 1) / 2],
+            |room, (m, place)| {
+                let is_shown = place.is_some();
+                let half = place.unwrap_or(room);
+                small.kernel(m).lower_into(half);
+                let sums = Sums::new(half, size, target.as_ref().map(|(half, _)| &half[..]));
+                if is_shown {
+                    sums.centre(half);
+                }
+                sums.alignment(target.as_ref()?.1)
             },
         )
         .collect();
@@ -96,9 +102,14 @@ pub fn align(
         shown,
         pairwise: products
             .iter()
-            .map(|row| row.iter().map(|&v| f64::from(v)).collect())
+            .map(|row| row.iter().map(|&v| in_f32(v)).collect())
             .collect(),
     }))
+}
+
+/// Without the digits that f32 does not have: they would fill the files that keep it.
+fn in_f32(value: f32) -> f64 {
+    (1e6 * f64::from(value)).round() / 1e6
 }
 
 /// The alignments that a report of a trained model shows ([`align`], with its mean weights over the problems). None where they
@@ -134,30 +145,104 @@ fn largest(weights: &[f64]) -> Vec<usize> {
     order
 }
 
-/// Alignment of a kernel with the targets; its centred matrix, scaled to norm 1, goes into `half`.
-fn one(values: &[f32], target: Option<&TargetKernel<'_>>, half: Option<&mut [f32]>) -> Option<f64> {
-    let n = values.len().isqrt();
-    let means = Means::new(values, n);
-    let (mut squares, mut centred_squares, mut along) = (0.0, 0.0, 0.0);
-    let mut centred = vec![0.0f32; n];
-    let mut lower = Vec::with_capacity(half.as_ref().map_or(0, |half| half.len()));
-    for (i, row) in values.chunks_exact(n).enumerate() {
-        means.centre(i, row, &mut centred);
-        squares += sum_of_squares(row);
-        centred_squares += sum_of_squares(&centred);
-        along += target.map_or(0.0, |target| target.along(i, &centred));
-        if half.is_some() {
-            lower.extend_from_slice(&centred[..=i]);
+/// Sums over a symmetric matrix K of which the lower half is read, row after row.
+struct Sums {
+    row_means: Vec<f64>,
+    mean: f64,
+    /// ‖K‖²
+    squares: f64,
+    /// ‖K‖² of K centred.
+    centred_squares: f64,
+    /// ⟨K, T⟩ with the targets' kernel T.
+    along: f64,
+}
+
+impl Sums {
+    /// Of the lower half of K, and that of T if there are targets.
+    fn new(half: &[f32], n: usize, target: Option<&[f64]>) -> Sums {
+        let mut rows = row_sums(half, n);
+        // Both without the second of each pair.
+        let once = sum_of_squares(half);
+        let along = target.map_or(0.0, |target| mixed_dot(half, target));
+        let (mut on_diagonal, mut along_diagonal) = (0.0, 0.0);
+        let mut place = 0;
+        for i in 0..n {
+            let k = f64::from(half[place]);
+            on_diagonal += k * k;
+            along_diagonal += target.map_or(0.0, |target| k * target[place]);
+            place += i + 2;
+        }
+        let (squares, along) = (2.0 * once - on_diagonal, 2.0 * along - along_diagonal);
+        let n = n as f64;
+        rows.iter_mut().for_each(|sum| *sum /= n);
+        let mean = rows.iter().sum::<f64>() / n;
+        // ‖HKH‖² = ‖K‖² − 2n Σ (row means)² + n² mean², as a sum of squares about the mean so that it does not cancel twice.
+        let spread: f64 = rows.iter().map(|r| (r - mean).powi(2)).sum();
+        Sums {
+            centred_squares: (squares - n * (2.0 * spread + n * mean * mean)).max(0.0),
+            row_means: rows,
+            mean,
+            squares,
+            along,
         }
     }
-    let norm = centred_squares.sqrt();
-    let varies = norm > CONSTANT * squares.sqrt();
-    if let (Some(half), true) = (half, varies) {
-        half.copy_from_slice(&lower);
-        Packed::normalise(half, norm.recip());
+
+    /// Whether what varies in the kernel is more than rounding.
+    fn varies(&self) -> bool {
+        self.centred_squares.sqrt() > CONSTANT * self.squares.sqrt()
     }
-    let target = target.filter(|target| varies && target.norm > 0.0)?;
-    Some(along / (norm * target.norm))
+
+    /// Alignment with targets whose kernel has this norm.
+    fn alignment(&self, norm: f64) -> Option<f64> {
+        let product = self.centred_squares.sqrt() * norm;
+        (self.varies() && product > 0.0).then(|| self.along / product)
+    }
+
+    /// Centres the lower half and scales it for [`Packed`]; what does not vary becomes nothing.
+    fn centre(&self, half: &mut [f32]) {
+        if !self.varies() {
+            half.fill(0.0);
+            return;
+        }
+        let mut start = 0;
+        for (i, own) in self.row_means.iter().enumerate() {
+            let row = &mut half[start..start + i + 1];
+            start += i + 1;
+            for (v, other) in row.iter_mut().zip(&self.row_means) {
+                *v = (f64::from(*v) - (own - self.mean) - other) as f32;
+            }
+        }
+        Packed::normalise(half, self.centred_squares.sqrt().recip());
+    }
+}
+
+/// The sums of the rows of a symmetric matrix of which the lower half is given.
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
+fn row_sums(half: &[f32], n: usize) -> Vec<f64> {
+    const LANES: usize = 16;
+    let mut sums = vec![0.0; n];
+    let mut half = half;
+    for i in 0..n {
+        let (row, rest) = half.split_at(i + 1);
+        half = rest;
+        let (before, after) = sums.split_at_mut(i);
+        let (row, diagonal) = row.split_at(i);
+        let ((k, k_rest), (c, c_rest)) =
+            (row.as_chunks::<LANES>(), before.as_chunks_mut::<LANES>());
+        let mut lanes = [0.0; LANES];
+        for (k, c) in k.iter().zip(c) {
+            let k = k.map(f64::from);
+            *c = std::array::from_fn(|l| c[l] + k[l]);
+            lanes = std::array::from_fn(|l| lanes[l] + k[l]);
+        }
+        let mut sum = f64::from(diagonal[0]);
+        for (k, c) in k_rest.iter().zip(c_rest) {
+            *c += f64::from(*k);
+            sum += f64::from(*k);
+        }
+        after[0] = sum + lanes.iter().sum::<f64>();
+    }
+    sums
 }
 
 #[cfg(test)]
@@ -224,6 +309,36 @@ mod tests {
         };
         let found = align_trained(&set, &targets, &fitted, 100, &options, &(), &mut notes);
         assert!(found.is_none() && notes[0].contains("8 kernels"));
+    }
+
+    #[test]
+    fn a_constant_kernel_aligns_with_nothing() {
+        let n = 60;
+        let value = |k: usize| ((k % 7) as f32 - 3.0) * ((k % 7) as f32 - 2.5);
+        let views: Vec<_> = [1e-9, 1.0, 1e4]
+            .into_iter()
+            .enumerate()
+            .map(|(v, scale)| crate::data::View {
+                name: format!("v{v}"),
+                columns: Vec::new(),
+                data: crate::data::ViewData::Dense(
+                    crate::data::Dense::new(n, 1, (0..n).map(|k| scale * value(k)).collect())
+                        .unwrap(),
+                ),
+            })
+            .collect();
+        let views = crate::data::Views::new(views).unwrap();
+        let specs = KernelSpec::parse("rbf:gamma=1").unwrap();
+        let set = KernelSet::new(&specs, &views, &Options::default(), &()).unwrap();
+        let targets = Targets::Real((0..n).map(|k| f64::from(value(k))).collect());
+        let found = align(&set, &targets, &[1.0; 3], 400, &Options::default(), &());
+        let found = found.unwrap().unwrap();
+        assert_eq!(found.targets[0], None, "it is 1 everywhere");
+        assert!(found.targets[1].unwrap() > 0.2 && found.targets[2].unwrap() > 0.2);
+        assert_eq!(found.pairwise[0], [0.0; 3]);
+        assert!((found.pairwise[1][1] - 1.0).abs() < 1e-5);
+        // The second is told from the third by what the samples of one value have in common with others.
+        assert!((0.1..0.999).contains(&found.pairwise[1][2]));
     }
 
     #[test]

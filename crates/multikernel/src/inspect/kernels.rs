@@ -232,6 +232,27 @@ impl<'a> TargetKernel<'a> {
         }
     }
 
+    /// The lower half of the centred kernel, row after row.
+    pub(super) fn lower(&self) -> Vec<f64> {
+        match self.targets {
+            Targets::None => Vec::new(),
+            Targets::Classes { names, index } => {
+                let mut shares = vec![0.0; names.len()];
+                let n = index.len() as f64;
+                for &c in index {
+                    shares[c as usize] += 1.0 / n;
+                }
+                let mean: f64 = shares.iter().map(|share| share * share).sum();
+                let of_pair = |&a: &u32, &b: &u32| {
+                    let same = f64::from(u8::from(a == b));
+                    same - shares[a as usize] - shares[b as usize] + mean
+                };
+                lower_half(index, of_pair)
+            }
+            Targets::Real(_) => lower_half(&self.centred, |a, b| a * b),
+        }
+    }
+
     /// Σ_j of the centred values of row i with the target kernel's row i.
     pub(super) fn along(&self, i: usize, centred_row: &[f32]) -> f64 {
         match self.targets {
@@ -240,6 +261,15 @@ impl<'a> TargetKernel<'a> {
             Targets::Real(_) => mixed_dot(centred_row, &self.centred) * self.centred[i],
         }
     }
+}
+
+/// A value for each pair of an item and one that does not come after it, item after item.
+fn lower_half<T>(items: &[T], of_pair: impl Fn(&T, &T) -> f64) -> Vec<f64> {
+    let pairs = items
+        .iter()
+        .enumerate()
+        .flat_map(|(i, a)| items[..=i].iter().map(move |b| (a, b)));
+    pairs.map(|(a, b)| of_pair(a, b)).collect()
 }
 
 /// One kernel's numbers; its centred matrix, scaled to norm 1, goes into `packed`.

@@ -35,24 +35,33 @@ impl Profile {
         }
     }
 
-    /// A bound of |φ⁽ᵏ⁾| on [lo, hi], k ≥ 1.
-    pub fn derivative_bound(&self, k: u32, lo: f64, hi: f64) -> f64 {
+    /// Bounds of |φ⁽ᵏ⁾| on [lo, hi] for each k; of |φ| itself for k = 0.
+    pub fn derivative_bounds<const N: usize>(&self, ks: [u32; N], lo: f64, hi: f64) -> [f64; N] {
         match *self {
-            Profile::Identity => f64::from(u8::from(k == 1)),
+            Profile::Identity => ks.map(|k| match k {
+                0 => lo.abs().max(hi.abs()),
+                1 => 1.0,
+                _ => 0.0,
+            }),
             Profile::Poly {
                 gamma,
                 coef0,
                 degree,
             } => {
-                if k > degree {
-                    return 0.0;
-                }
                 // |γt + c| is largest at an end of the interval.
                 let base = (gamma * lo + coef0).abs().max((gamma * hi + coef0).abs());
-                let falling: f64 = (0..k).map(|j| f64::from(degree - j)).product();
-                falling * gamma.abs().powi(k as i32) * base.powi((degree - k) as i32)
+                ks.map(|k| {
+                    if k > degree {
+                        return 0.0;
+                    }
+                    let falling: f64 = (0..k).map(|j| f64::from(degree - j)).product();
+                    falling * gamma.abs().powi(k as i32) * base.powi((degree - k) as i32)
+                })
             }
-            Profile::Exp { width } => (-lo / width).exp() * width.powi(-(k as i32)),
+            Profile::Exp { width } => {
+                let largest = self.value(lo);
+                ks.map(|k| largest * width.powi(-(k as i32)))
+            }
         }
     }
 }
@@ -75,14 +84,17 @@ mod tests {
         for p in profiles {
             for (lo, hi) in [(0.0, 0.3), (1.0, 1.2), (5.0, 9.0)] {
                 let h = 1e-5 * (hi - lo);
-                let bound = p.derivative_bound(1, lo, hi);
-                let mut largest = 0.0f64;
+                let bounds = p.derivative_bounds([0, 1], lo, hi);
+                let mut largest = [0.0f64; 2];
                 for i in 0..=100 {
                     let t = lo + (hi - lo - h) * f64::from(i) / 100.0;
-                    largest = largest.max(((p.value(t + h) - p.value(t)) / h).abs());
+                    largest[0] = largest[0].max(p.value(t).abs());
+                    largest[1] = largest[1].max(((p.value(t + h) - p.value(t)) / h).abs());
                 }
-                assert!(largest <= bound * 1.0001, "{p:?} on [{lo}, {hi}]");
-                assert!(largest >= bound * 0.99, "{p:?} on [{lo}, {hi}]");
+                for (largest, bound) in largest.iter().zip(bounds) {
+                    assert!(*largest <= bound * 1.0001, "{p:?} on [{lo}, {hi}]");
+                    assert!(*largest >= bound * 0.99, "{p:?} on [{lo}, {hi}]");
+                }
             }
         }
     }
