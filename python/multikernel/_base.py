@@ -271,7 +271,7 @@ class BaseMKL(KernelEstimator):
         return prepared
 
     def _train(self, prepared: Prepared, listener: Listener, **changes: Any):
-        """Model, result object, notes, history, and where the next training may start."""
+        """Model, result object, and what else is known of the training."""
         options = {**prepared.options, **changes}
         options["class_weight"] = self._class_weight(prepared.all_targets, prepared.merged)
         model, training = prepared.kernels.fit(
@@ -282,14 +282,15 @@ class BaseMKL(KernelEstimator):
             **options,
         )
         result = {**json.loads(training["result"]), **json.loads(training["record"])}
-        return model, result, training["notes"], training["history"], training["start"]
+        return model, result, training
 
     def _fit(self, X: Any, y: Any, sample_weight):
         with Listener(self.verbose, self.callback) as listener:
             prepared = self._prepare(X, y, sample_weight, listener, keep=True)
-            model, result, notes, history, _ = self._train(prepared, listener, look=True)
-            self._adopt(model, result, history, None if prepared.by_place() else prepared.rows)
-            self.notes_ = prepared.native.notes + prepared.notes() + notes
+            model, result, training = self._train(prepared, listener, look=True)
+            self._adopt(model, result, training["history"], None if prepared.by_place() else prepared.rows)
+            self._alignments = training["alignments"]
+            self.notes_ = prepared.native.notes + prepared.notes() + training["notes"]
             result["notes"] = self.notes_
             result["command"] = f"{_call(self)}.fit({'X' if self._task == 'one-class' else 'X, y'})"
             self._file_views = None
@@ -315,6 +316,7 @@ class BaseMKL(KernelEstimator):
         """Fitted attributes."""
         self._model = model
         self._result = result
+        self._alignments = None
         kernels = result["kernels"]
         self.kernel_names_ = [kernel["name"] for kernel in kernels]
         self.kernel_groups_ = [kernel["group"] for kernel in kernels]
@@ -402,8 +404,21 @@ class BaseMKL(KernelEstimator):
                 f"kernel '{self._functions[0].name}' is a Python function, which a model file cannot hold; pickle the "
                 "estimator, or train on precomputed matrices"
             )
-        self._model.set_training(_json({**self._result, OWN_KEY: self._own()}))
+        self._model.set_training(_json({**self._whole_result(), OWN_KEY: self._own()}))
         self._model.save(Path(path))
+
+    def _whole_result(self) -> dict:
+        """The result object with how the kernels resemble each other, which is computed when it is first asked for."""
+        if self._alignments is not None:
+            self._result["alignment"] = json.loads(self._alignments.json(threads(self.n_jobs)))
+            self._alignments = None
+        return self._result
+
+    def __getstate__(self):
+        # What is not computed yet cannot be pickled.
+        if getattr(self, "_alignments", None) is not None:
+            self._whole_result()
+        return super().__getstate__()
 
     # ---- looking ----------------------------------------------------------------------------------------------------
 
@@ -432,7 +447,7 @@ class BaseMKL(KernelEstimator):
         ...     model.report(os.path.join(folder, "report.html"), X_test, y_test)
         """
         check_is_fitted(self)
-        training = dict(self._result)
+        training = dict(self._whole_result())
         if X is not None:
             scores = self._scores(X)
             classes, values = self._truth(y)
@@ -491,7 +506,8 @@ class BaseMKL(KernelEstimator):
                 # From small C to large, each from the one before; the first from that of the norm before.
                 start, found = smallest, dict[int, dict]()
                 for k in np.argsort(costs, kind="stable"):
-                    _, result, _, _, start = self._train(prepared, listener, norm=one_norm, c=costs[k], start=start)
+                    _, result, training = self._train(prepared, listener, norm=one_norm, c=costs[k], start=start)
+                    start = training["start"]
                     smallest = start if not found else smallest
                     found[k] = result
                 points.extend((one_norm, costs[k], found[k]) for k in range(len(costs)))

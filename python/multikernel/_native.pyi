@@ -19,11 +19,15 @@ Part = (
 
 class WarmStart: ...
 
+class Alignments:
+    def json(self, threads: int) -> str: ...
+
 class Training(TypedDict):
     result: str
     notes: list[str]
     history: dict[str, NDArray[Any]]
     record: str
+    alignments: Alignments | None
     start: WarmStart | None
 
 class Views:

@@ -10,12 +10,11 @@ use multikernel::baseline::leave_one_out;
 use multikernel::data::Targets;
 use multikernel::dual::Status;
 use multikernel::gram::{Gram, KernelSet, Options};
-use multikernel::inspect::{align_trained, glance, inspect_kernels};
+use multikernel::inspect::{ALIGNED_SAMPLES, KernelSample, glance, inspect_kernels};
 use multikernel::kernel::{KernelSpec, choose};
 use multikernel::mkl::{ClassWeight, Mkl, WarmStart};
 use multikernel::norm::NormSpec;
 use multikernel::observe::Observer;
-use multikernel::record::Record;
 use multikernel::{Error, Result};
 use numpy::ndarray::{Array2, Array3};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray1};
@@ -25,6 +24,8 @@ use std::time::Instant;
 
 /// Alignments of fewer samples say little.
 const FEWEST_ALIGNED: usize = 50;
+/// Bytes that an estimator may keep for alignments that nobody has asked for yet.
+const KEPT_FOR_ALIGNMENTS: usize = 8 << 20;
 
 /// The kernels of a SPEC string, each as JSON.
 #[pyfunction]
@@ -247,7 +248,7 @@ impl Kernels {
         }
         let targets = GivenTargets::targets(targets.as_ref());
         mkl.start = start.map(|start| start.inner.clone());
-        let (mut fitted, record, glanced) = job::run(py, threads, listener.as_ref(), |reporter| {
+        let (mut fitted, sample, glanced) = job::run(py, threads, listener.as_ref(), |reporter| {
             check_count(&targets, self.set.gram().n_rows())?;
             let mut fitted = mkl.fit(&self.set, &targets, reporter)?;
             let begin = Instant::now();
@@ -255,7 +256,7 @@ impl Kernels {
                 fitted.warnings.splice(0..0, glance(&self.set));
             }
             let glanced = begin.elapsed().as_secs_f64();
-            let mut record = Record::new(&fitted);
+            let mut sample = None;
             if look && fitted.status != Status::Stopped {
                 let options = Options {
                     memory: memory_to_use(),
@@ -263,21 +264,26 @@ impl Kernels {
                     ..Options::default()
                 };
                 let mut notes = Vec::new();
-                // A search fits many small sets: a third of the samples costs a tenth of what their training does.
-                let most = (self.set.gram().n_rows() / 3).max(FEWEST_ALIGNED);
-                record.alignment = align_trained(
-                    &self.set, &targets, &fitted, most, &options, reporter, &mut notes,
+                let each = 4 * self.set.gram().n_families().max(1);
+                let most = (KEPT_FOR_ALIGNMENTS / each).isqrt();
+                sample = KernelSample::of_trained(
+                    &self.set,
+                    &targets,
+                    &fitted,
+                    most.clamp(FEWEST_ALIGNED, ALIGNED_SAMPLES),
+                    &options,
+                    reporter,
+                    &mut notes,
                 );
                 fitted.notes.append(&mut notes);
             }
-            Ok((fitted, record, glanced))
+            Ok((fitted, sample, glanced))
         })?;
         let start = WarmStart::of(&fitted);
         if let Some((rows, n)) = training_rows {
             guarded(|| fitted.model.trained_on(&rows, n))?;
         }
-        let mut training =
-            Training::new(py, &fitted, &record, start, seed, self.seconds + glanced)?;
+        let mut training = Training::new(py, &fitted, sample, start, seed, self.seconds + glanced)?;
         training.add_notes(&self.notes);
         Ok((Model::from(fitted.model), training))
     }

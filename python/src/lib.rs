@@ -19,7 +19,7 @@ mod _native {
     #[pymodule_export]
     use super::kernels::{Kernels, parse_kernels, spec_text};
     #[pymodule_export]
-    use super::model::{Model, Start};
+    use super::model::{Alignments, Model, Start};
     #[pymodule_export]
     use super::online::Online;
     #[pymodule_export]

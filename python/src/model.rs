@@ -6,6 +6,7 @@ use crate::views::Views;
 use multikernel::certificate::relative_gap;
 use multikernel::data::ViewData;
 use multikernel::evaluate::{Bootstrap, Known, evaluate};
+use multikernel::inspect::KernelSample;
 use multikernel::mkl::{Fitted, WarmStart};
 use multikernel::model::Scores;
 use multikernel::observe::{self, Observer};
@@ -282,6 +283,21 @@ pub(crate) struct Start {
     pub(crate) inner: Arc<WarmStart>,
 }
 
+/// How the kernels of a training resemble the targets and each other, not computed yet.
+#[pyclass(module = "multikernel._native", frozen)]
+pub(crate) struct Alignments {
+    sample: KernelSample,
+}
+
+#[pymethods]
+impl Alignments {
+    /// As JSON.
+    fn json(&self, py: Python<'_>, threads: usize) -> PyResult<String> {
+        let found = job::run(py, threads, None, |_| Ok(self.sample.alignments()))?;
+        to_json(&found)
+    }
+}
+
 /// How a training went.
 #[derive(IntoPyObject)]
 pub(crate) struct Training {
@@ -292,6 +308,8 @@ pub(crate) struct Training {
     history: Py<PyDict>,
     /// What a report shows besides, as JSON.
     record: String,
+    /// What it shows of how the kernels resemble each other, when it is asked for.
+    alignments: Option<Py<Alignments>>,
     /// None where the next training cannot start from this one.
     start: Option<Py<Start>>,
 }
@@ -301,7 +319,7 @@ impl Training {
     pub(crate) fn new(
         py: Python<'_>,
         fitted: &Fitted,
-        record: &Record,
+        sample: Option<KernelSample>,
         start: Option<WarmStart>,
         seed: u64,
         kernels: f64,
@@ -335,7 +353,10 @@ impl Training {
             result: to_json(&result)?,
             notes: fitted.notes.clone(),
             history: history.unbind(),
-            record: to_json(record)?,
+            record: to_json(&Record::new(fitted))?,
+            alignments: sample
+                .map(|sample| Py::new(py, Alignments { sample }))
+                .transpose()?,
             start: start.map(|start| Py::new(py, start)).transpose()?,
         })
     }

@@ -68,6 +68,12 @@ impl Stack<'_> {
             };
             let x = x.permuted_axes([axis, rows, cols]);
             let (_, n, columns) = x.dim();
+            let whole =
+                |m: ArrayView2<'_, T>| Some(m.as_slice()?.iter().map(|&v| single(v)).collect());
+            let whole: Option<Vec<Vec<f32>>> = x.axis_iter(Axis(0)).map(whole).collect();
+            if let Some(stack) = whole {
+                return stack.into_iter().map(|m| (n, columns, m)).collect();
+            }
             let mut stack: Vec<Vec<f32>> = x
                 .axis_iter(Axis(0))
                 .map(|_| Vec::with_capacity(n * columns))

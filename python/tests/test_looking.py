@@ -1,5 +1,6 @@
 """Pictures and the notebook's view."""
 
+import pickle
 import re
 import subprocess
 from html import escape
@@ -71,9 +72,22 @@ def test_a_report_says_what_was_learned(fitted, cancer, tmp_path):
     assert page.startswith("<!DOCTYPE html>") and "0 and 1 told apart" in page
     assert "Relative gap, round by round" in page and fitted.kernel_names_[0] in page
     assert "<span>MKLClassifier().fit(X,</span> <span>y)</span>" in page, "how to get it again"
-    assert 'id="alignments"' in page and "Computed on a sample of 189 samples" in page
+    assert 'id="alignments"' in page and "Computed on a sample of 400 samples" in page
     assert "Confusions" not in page, "nothing was measured"
     assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_alignments_are_computed_when_somebody_looks(cancer, tmp_path):
+    X, y = cancer
+    model = mk.MKLClassifier(kernels="rbf:width=mean|mean*2").fit(X[:120], y[:120])
+    assert "alignment" not in model._result
+    copied = pickle.loads(pickle.dumps(model))
+    model.save(tmp_path / "model.mk")
+    for number, one in enumerate([model, copied, mk.load(tmp_path / "model.mk")]):
+        one.report(tmp_path / f"{number}.html")
+        page = (tmp_path / f"{number}.html").read_text()
+        assert 'id="alignments"' in page and "all 120 samples" not in page
+        assert one._result["alignment"] == model._result["alignment"]
 
 
 def test_a_report_says_how_the_model_was_called(tmp_path, cancer):

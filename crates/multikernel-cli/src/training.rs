@@ -18,7 +18,7 @@ use multikernel::baseline::{self, Holdout};
 use multikernel::calibration::Calibration;
 use multikernel::data::{ScaleOption, Scaling, Split, Targets, ViewData, Views};
 use multikernel::gram::{Indefinite, KernelSet, Options};
-use multikernel::inspect::{ALIGNED_SAMPLES, align_trained, glance};
+use multikernel::inspect::{ALIGNED_SAMPLES, KernelSample, glance};
 use multikernel::mkl::Watched;
 use multikernel::observe::{Observer, Progress};
 use multikernel::record::{Record, Stability};
@@ -178,7 +178,7 @@ impl Job<'_> {
                 ..options
             };
             let (targets, watcher) = (&known.targets, &session.watcher);
-            record.alignment = align_trained(
+            let sample = KernelSample::of_trained(
                 &set,
                 targets,
                 &fitted,
@@ -187,6 +187,7 @@ impl Job<'_> {
                 watcher,
                 &mut notes,
             );
+            record.alignment = sample.map(|sample| sample.alignments());
             session.watcher.clear();
         }
         result.seconds.load = load;

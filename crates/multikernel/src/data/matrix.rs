@@ -20,7 +20,7 @@ impl Dense {
                 "",
             ));
         }
-        if let Some(bad) = values.iter().position(|v| !v.is_finite()) {
+        if let Some(bad) = super::pairwise::first_not_finite(&values) {
             return Err(Error::input(
                 format!("column {}", bad % cols + 1),
                 format!("the value is {}", values[bad]),

@@ -56,7 +56,7 @@ impl Pairwise {
                 "",
             ));
         }
-        if let Some(bad) = values.iter().position(|v| !v.is_finite()) {
+        if let Some(bad) = first_not_finite(&values) {
             return Err(not_finite("", bad / cols, bad % cols, values[bad]));
         }
         Ok(Pairwise {
@@ -252,16 +252,17 @@ impl Pairwise {
         for i0 in rows.clone().step_by(PIECE) {
             for j0 in cols.clone().step_by(PIECE) {
                 let last = cols.end.min(j0 + PIECE);
-                // The row slices are taken once: each costs a bounds check of its own.
-                let mut mirrors: [&[f32]; PIECE] = [&[]; PIECE];
-                for (mirror, j) in mirrors.iter_mut().zip(j0..last) {
-                    *mirror = self.row(j);
-                }
-                for i in i0..rows.end.min(i0 + PIECE) {
-                    let row = &self.row(i)[j0..last];
-                    for (j, (&v, mirror)) in row.iter().zip(&mirrors).enumerate() {
-                        out.see(i, j0 + j, v, mirror[i]);
+                let below = i0..rows.end.min(i0 + PIECE);
+                // A column for each i, so that mirror images stand side by side.
+                let mut mirrors = [[0.0f32; PIECE]; PIECE];
+                for (j, place) in (j0..last).zip(0..) {
+                    for (mirror, v) in mirrors.iter_mut().zip(&self.row(j)[below.clone()]) {
+                        mirror[place] = *v;
                     }
+                }
+                for (i, mirror) in below.zip(&mirrors) {
+                    let row = &self.row(i)[j0..last];
+                    out.see_row(i, j0, row, &mirror[..row.len()]);
                 }
             }
         }
@@ -329,6 +330,33 @@ struct Scan {
 }
 
 impl Scan {
+    /// Entries of row i from column `first` on, and their mirror images.
+    fn see_row(&mut self, i: usize, first: usize, row: &[f32], mirror: &[f32]) {
+        const LANES: usize = 8;
+        let larger = |a: f32, b: f32| if b > a { b } else { a };
+        // Mostly nothing new: that is found out without a branch for each entry.
+        let (mut difference, mut largest, mut finite) = ([0.0; LANES], [0.0; LANES], true);
+        let ((v, v_rest), (m, m_rest)) = (row.as_chunks::<LANES>(), mirror.as_chunks::<LANES>());
+        for (v, m) in v.iter().zip(m) {
+            difference = std::array::from_fn(|l| larger(difference[l], (v[l] - m[l]).abs()));
+            largest = std::array::from_fn(|l| larger(larger(largest[l], v[l].abs()), m[l].abs()));
+            finite &= (0..LANES).fold(true, |fine, l| fine & v[l].is_finite() & m[l].is_finite());
+        }
+        for (v, m) in v_rest.iter().zip(m_rest) {
+            difference[0] = larger(difference[0], (v - m).abs());
+            largest[0] = larger(larger(largest[0], v.abs()), m.abs());
+            finite &= v.is_finite() & m.is_finite();
+        }
+        let difference = difference.into_iter().fold(0.0, larger);
+        if finite && (difference == 0.0 || difference < self.difference) {
+            self.largest = largest.into_iter().fold(self.largest, larger);
+            return;
+        }
+        for (j, (&v, &m)) in row.iter().zip(mirror).enumerate() {
+            self.see(i, first + j, v, m);
+        }
+    }
+
     fn see(&mut self, i: usize, j: usize, v: f32, mirror: f32) {
         if !(v.is_finite() & mirror.is_finite()) {
             let at = if v.is_finite() { (j, i) } else { (i, j) };
@@ -356,6 +384,15 @@ impl Scan {
             (a, b) => a.or(b),
         };
     }
+}
+
+/// Where the first value is that is not finite.
+pub(super) fn first_not_finite(values: &[f32]) -> Option<usize> {
+    const PART: usize = 1024;
+    let is_bad = |part: &[f32]| !part.iter().fold(true, |fine, v| fine & v.is_finite());
+    let part = values.chunks(PART).position(is_bad)?;
+    let inside = values[part * PART..].iter().position(|v| !v.is_finite())?;
+    Some(part * PART + inside)
 }
 
 fn not_finite(place: &str, i: usize, j: usize, value: f32) -> Error {

@@ -2,9 +2,9 @@
 //!
 //! The map β → T(β) (norm.rs) goes a fraction of the way to its fixed point, the smaller the nearer r is to 1. With
 //! x = ln β and residuals e = ln T(β) − ln β of the last few rounds, the next x is the combination of the mapped points
-//! whose combined residual is smallest, each kernel counted by its share β_m q_m of the regulariser. The first step has no earlier rounds:
-//! there the map's Jacobian, which for ℓ_r lies between 0 (q_m falls as β_m⁻²) and 2 − r (q_m stays), makes 2/r times the map's step
-//! the best constant one. A step after which
+//! whose combined residual is smallest, each kernel counted by its share β_m q_m of the regulariser. The first steps have too few earlier
+//! rounds for that: there the map's Jacobian, which for ℓ_r lies between 0 (q_m falls as β_m⁻²) and 2 − r (q_m stays), makes 2/r times
+//! the map's step the best constant one. A step after which
 //! the objective rose is taken back, all before it is forgotten, and the map goes on alone for a while. Where a Newton step can be had
 //! for less than the rounds that it saves (`newton.rs`), it takes the place of the extrapolation.
 
@@ -18,7 +18,9 @@ const LONGEST_REST: u32 = 64;
 /// The longest step of one kernel's ln β, if the map's own is not longer.
 const LONGEST: f64 = 3.0;
 
-/// The smallest r whose first step is lengthened.
+/// So many first steps are lengthened,
+const LENGTHENED: usize = 2;
+/// from this r on.
 const LENGTHENED_FROM: f64 = 1.1;
 
 #[derive(Debug)]
@@ -32,9 +34,9 @@ pub(super) struct Extrapolation {
     rest: (u32, u32),
 }
 
-/// How many times the map's own step the first one is; none where that is once. Very near r = 1, where weights go to zero, longer first
-/// steps save no rounds.
-fn first_length(norm: &Norm) -> Option<f64> {
+/// How many times the map's own steps the first ones are; none where that is once. Very near r = 1, where weights go to zero, longer
+/// ones save no rounds.
+fn constant_length(norm: &Norm) -> Option<f64> {
     let r = norm.as_block()?.r();
     (LENGTHENED_FROM..2.0).contains(&r).then_some(2.0 / r)
 }
@@ -89,11 +91,13 @@ impl Extrapolation {
         let Some((x, e)) = self.past.last() else {
             return;
         };
+        let length = constant_length(norm);
         let next: Option<Vec<f64>> = match newton(&old, e) {
             Some(shift) => Some(x.iter().zip(shift).map(|(x, d)| x + d).collect()),
-            None if self.past.len() < 2 => first_length(norm)
-                .map(|length| x.iter().zip(e).map(|(x, e)| x + length * e).collect()),
-            None if !(total > 0.0 && total.is_finite()) => None,
+            None if self.past.len() <= LENGTHENED && length.is_some() => {
+                length.map(|length| x.iter().zip(e).map(|(x, e)| x + length * e).collect())
+            }
+            None if self.past.len() < 2 || !(total > 0.0 && total.is_finite()) => None,
             None => self.combine(&share),
         };
         let Some(next) = next else {
@@ -153,7 +157,7 @@ mod tests {
     use crate::norm::NormSpec;
 
     #[test]
-    fn the_first_step_is_longer_than_the_maps() {
+    fn the_first_steps_are_longer_than_the_maps() {
         let q = [4.0, 1.0, 0.25, 1e-12];
         let s = q.map(f64::sqrt);
         for (name, length) in [("lp:4/3", 1.75), ("lp:2", 1.5), ("lp:1.05", 1.0)] {

@@ -45,7 +45,7 @@ use std::time::{Duration, Instant};
 /// The inner accuracy is this share of the current gap: tighter wastes steps, looser stalls the gap.
 const INNER_SHARE: f64 = 0.3;
 
-/// The same where every round reads many given kernels, which costs more than steps do.
+/// The same where a row costs more than steps do, because many given kernels are read for it or many families looked up.
 const INNER_SHARE_OF_DEAR_ROUNDS: f64 = 0.1;
 
 /// The same for a warm start: it needs few steps, and weights that follow rough coefficients away from where they were right cost a
@@ -215,6 +215,7 @@ pub fn solve(
     let mut share = match outputs {
         Some(_) => INNER_SHARE_OF_DEAR_ROUNDS,
         None if warm => INNER_SHARE_OF_WARM_ROUNDS,
+        None if gram.has_dear_rows() => INNER_SHARE_OF_DEAR_ROUNDS,
         None => INNER_SHARE,
     };
     let mut forms: Vec<f64>;

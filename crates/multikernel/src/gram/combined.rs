@@ -1,7 +1,7 @@
 //! The combined kernel Σ_m β_m K_m of a Gram for fixed weights.
 
 use super::family::{CACHED_ROWS, Family, Map};
-use super::grid::{Basis, Table};
+use super::grid::{Basis, RowTable, Table};
 use super::lookup::Exponentials;
 use super::products::{Row, TOGETHER, add_rows};
 use super::symmetric::mirror;
@@ -16,6 +16,8 @@ use std::sync::OnceLock;
 const TILE: usize = 512;
 /// Looking up one family takes as long as reading so many stored matrices.
 const STORED: usize = 12;
+/// So many kernels of a family are summed for a single value before that takes longer than a table is worth.
+const SUMMED: usize = 16;
 /// From so many families on a row is dear.
 const DEAR: usize = 8;
 /// Rows per task in products.
@@ -36,49 +38,56 @@ enum Part<'g> {
 struct Mixture<'g> {
     basis: &'g Basis,
     beta: Vec<f64>,
-    /// The sum itself if it is one of a few exponentials.
-    few: Option<Exponentials>,
-    /// Made when it is first asked for: a few exponentials need none for rows in f32.
+    /// For values in f32.
+    rows: InRows,
+    /// For values in f64: made when it is first asked for, which most combinations never are.
     table: OnceLock<Table>,
+}
+
+/// How values in f32 are found.
+#[derive(Debug)]
+enum InRows {
+    /// The sum is one of a few exponentials, which are computed.
+    Few(Exponentials),
+    Table(RowTable),
 }
 
 impl<'g> Mixture<'g> {
     fn new(family: &'g Family, basis: &'g Basis, beta: Vec<f64>) -> Self {
-        let few = few(family, &beta);
-        let table = match few {
-            Some(_) => OnceLock::new(),
-            None => OnceLock::from(basis.combine(&beta)),
+        let rows = match few(family, &beta) {
+            Some(few) => InRows::Few(few),
+            None => InRows::Table(basis.combine_fast(&beta)),
         };
         Mixture {
             basis,
             beta,
-            few,
-            table,
+            rows,
+            table: OnceLock::new(),
         }
     }
 
-    /// For values in f64, and for those of many kernels.
+    /// For values in f64.
     fn table(&self) -> &Table {
-        // On this thread: while it waits for others it could be given work that waits for this table.
-        self.table
-            .get_or_init(|| self.basis.combine_here(&self.beta))
+        self.table.get_or_init(|| self.basis.combine(&self.beta))
     }
 
-    /// Its value at t, from the family's own profiles if they are few.
+    /// Its value at t, from the family's own profiles if they are not many.
     fn at(&self, family: &Family, t: f32) -> f64 {
-        if self.few.is_none() {
+        if self.beta.len() > SUMMED {
             return self.table().at(t);
         }
         let each = self.beta.iter().zip(&family.profiles);
-        each.map(|(b, (profile, factor))| b * factor * profile.value(f64::from(t)))
+        let weighted = each.filter(|(b, _)| **b != 0.0);
+        weighted
+            .map(|(b, (profile, factor))| b * factor * profile.value(f64::from(t)))
             .sum()
     }
 
     /// Its values in f32.
     fn values(&self, t: &[f32], out: &mut [f32]) {
-        match &self.few {
-            Some(few) => few.values(t, out),
-            None => self.table().look_up(t, out),
+        match &self.rows {
+            InRows::Few(few) => few.values(t, out),
+            InRows::Table(table) => table.look_up(t, out),
         }
     }
 }
@@ -347,13 +356,8 @@ impl<'g> Combined<'g> {
         self.is_halved() && self.cost() > DEAR * STORED
     }
 
-    /// What an entry costs, in stored matrices to be read.
     fn cost(&self) -> usize {
-        let costs = self.parts.iter().map(|part| match part {
-            Part::Scaled(..) => 1,
-            Part::Table(..) => STORED,
-        });
-        costs.sum()
+        cost(self.parts.iter().map(Part::family))
     }
 
     fn computes_rows(&self) -> bool {
@@ -367,6 +371,22 @@ impl<'g> Combined<'g> {
             .max()
             .unwrap_or(ROWS)
     }
+}
+
+impl Gram {
+    /// Whether rows of all kernels take so long to make as [`Combined::is_dear`] asks.
+    pub(crate) fn has_dear_rows(&self) -> bool {
+        cost(self.families.iter().map(|family| &**family)) > DEAR * STORED
+    }
+}
+
+/// What an entry costs, in stored matrices to be read.
+fn cost<'a>(families: impl Iterator<Item = &'a Family>) -> usize {
+    let costs = families.map(|family| match family.map {
+        Map::Scaled(_) => 1,
+        Map::Table(_) => STORED,
+    });
+    costs.sum()
 }
 
 /// The kernels of the family with a weight, if they are few and exponentials.

@@ -1,7 +1,7 @@
 //! Rows of every kernel by itself, for solvers whose weights change at every step.
 
 use super::family::{Family, Map};
-use super::grid::Table;
+use super::grid::RowTable;
 use super::{Gram, Index};
 use rayon::prelude::*;
 
@@ -14,7 +14,7 @@ pub(crate) struct EveryKernel<'g> {
     gram: &'g Gram,
     places: Vec<Place>,
     /// Per family, a table for each of its kernels (none for families of one scaled kernel).
-    tables: Vec<Vec<Table>>,
+    tables: Vec<Vec<RowTable>>,
     made: usize,
 }
 
@@ -47,7 +47,7 @@ impl<'g> EveryKernel<'g> {
                     continue;
                 }
                 Map::Scaled(_) => tables.push(Vec::new()),
-                Map::Table(basis) => tables.push(basis.each()),
+                Map::Table(basis) => tables.push(basis.each(is_plain(family))),
             }
             for &m in &family.members {
                 places[m] = Place::Made(made);
@@ -112,7 +112,6 @@ impl<'g> EveryKernel<'g> {
             let Place::Made(first) = self.places[family.members[0]] else {
                 continue;
             };
-            let plain = family.factors.is_none() && family.centring.is_none();
             family.for_rows(&samples, |r, t| {
                 let t = if all {
                     t
@@ -124,12 +123,13 @@ impl<'g> EveryKernel<'g> {
                 for c in 0..family.members.len() {
                     let out = &mut out[r * width + (first + c) * n..][..n];
                     match &family.map {
-                        Map::Table(_) if plain => tables[c].look_up(t, out),
-                        // factors may blow up the rounding of a look-up in f32
-                        Map::Table(_) => {
-                            let value = |t: f32| tables[c].at(t);
-                            self.fill(family, c, samples[r], t, value, out);
-                        }
+                        Map::Table(_) => match &tables[c] {
+                            RowTable::Exact(table) if !is_plain(family) => {
+                                let value = |t: f32| table.at(t);
+                                self.fill(family, c, samples[r], t, value, out);
+                            }
+                            table => table.look_up(t, out),
+                        },
                         Map::Scaled(factor) => {
                             let value = |t: f32| factor * f64::from(t);
                             self.fill(family, c, samples[r], t, value, out);
@@ -162,6 +162,11 @@ impl<'g> EveryKernel<'g> {
             *out = (factor * value(*t) + shift) as f32;
         }
     }
+}
+
+/// Whether values need nothing after they are looked up. Factors may blow up the rounding of a look-up in f32.
+fn is_plain(family: &Family) -> bool {
+    family.factors.is_none() && family.centring.is_none()
 }
 
 #[cfg(test)]

@@ -291,34 +291,38 @@ impl Basis {
 
     /// (a): the table of Σ_m β_m φ_m.
     pub(super) fn combine(&self, beta: &[f64]) -> Table {
-        let cells = self.coefficients.par_chunks(NODES * self.kernels);
-        let fine: Vec<_> = cells.map(|cell| fine_cells(cell, beta)).collect();
-        self.table(fine.into_flattened())
-    }
-
-    /// The same on this thread: for those who must not do other work while they wait.
-    pub(super) fn combine_here(&self, beta: &[f64]) -> Table {
-        let cells = self.coefficients.chunks(NODES * self.kernels);
-        let fine: Vec<_> = cells.map(|cell| fine_cells(cell, beta)).collect();
-        self.table(fine.into_flattened())
-    }
-
-    fn table(&self, cells: Vec<[f64; 4]>) -> Table {
         Table {
             shift: self.grid.shift,
             base: self.grid.base << (FINE_BITS - CELL_BITS),
-            fast: FastTable::new(self.grid.shift, self.grid.start(0), &cells),
-            cells,
+            cells: self.cells(beta).collect(),
         }
     }
 
-    /// A table for each of the kernels.
-    pub(super) fn each(&self) -> Vec<Table> {
+    /// The same for values in f32.
+    pub(super) fn combine_fast(&self, beta: &[f64]) -> RowTable {
+        let count = self.grid.cells * FINE_PER_CELL;
+        match FastTable::new(self.grid.shift, self.grid.start(0), count, self.cells(beta)) {
+            Some(fast) => RowTable::Fast(fast),
+            None => RowTable::Exact(self.combine(beta)),
+        }
+    }
+
+    /// The cubics of Σ_m β_m φ_m, look-up cell after look-up cell.
+    fn cells(&self, beta: &[f64]) -> impl Iterator<Item = [f64; 4]> {
+        let cells = self.coefficients.chunks(NODES * self.kernels);
+        cells.flat_map(|cell| fine_cells(cell, beta))
+    }
+
+    /// A table for each of the kernels, fast ones or exact.
+    pub(super) fn each(&self, fast: bool) -> Vec<RowTable> {
         let mut beta = vec![0.0; self.kernels];
         (0..self.kernels)
             .map(|m| {
                 beta[m] = 1.0;
-                let table = self.combine(&beta);
+                let table = match fast {
+                    true => self.combine_fast(&beta),
+                    false => RowTable::Exact(self.combine(&beta)),
+                };
                 beta[m] = 0.0;
                 table
             })
@@ -424,22 +428,31 @@ pub(super) struct Table {
     shift: f64,
     base: u64,
     cells: Vec<[f64; 4]>,
-    fast: Option<FastTable>,
 }
 
-impl Table {
-    /// The combined kernel at every t, in f32.
+/// The same for values in f32.
+#[derive(Debug)]
+pub(super) enum RowTable {
+    Fast(FastTable),
+    /// Where f32 cannot hold the numbers of the other.
+    Exact(Table),
+}
+
+impl RowTable {
+    /// The combined kernel at every t.
     pub(super) fn look_up(&self, t: &[f32], out: &mut [f32]) {
-        match &self.fast {
-            Some(fast) => fast.look_up(t, out),
-            None => {
+        match self {
+            RowTable::Fast(fast) => fast.look_up(t, out),
+            RowTable::Exact(table) => {
                 for (out, t) in out.iter_mut().zip(t) {
-                    *out = self.at(*t) as f32;
+                    *out = table.at(*t) as f32;
                 }
             }
         }
     }
+}
 
+impl Table {
     /// Adds the combined kernel at every t to `sums`.
     pub(super) fn add(&self, t: &[f32], sums: &mut [f64]) {
         #[cfg(target_arch = "x86_64")]
@@ -598,9 +611,8 @@ mod tests {
         for (k, (sum, &t)) in sums.iter().zip(ts).enumerate() {
             assert_eq!(*sum, k as f64 + table.at(t));
         }
-        assert_eq!(basis.combine_here(beta).cells, table.cells);
         let mut row = vec![0.0; ts.len()];
-        table.look_up(ts, &mut row);
+        basis.combine_fast(beta).look_up(ts, &mut row);
         let in_f32: f64 = beta
             .iter()
             .zip(basis.bounds())

@@ -13,6 +13,7 @@ const CELL_SHIFT: u32 = FRACTION_BITS - FINE_BITS;
 const FRACTION_MASK: u32 = (1 << FRACTION_BITS) - 1;
 const ONE_BITS: u32 = 0x3F80_0000;
 /// Room for few cells and for many: powers of two, so that a masked number is always inside.
+const FEWEST: usize = 512;
 const FEW: usize = 1024;
 const MANY: usize = 8192;
 
@@ -166,6 +167,7 @@ pub(super) struct FastTable {
 
 #[derive(Debug)]
 enum Cells {
+    Fewest(Box<[Cell; FEWEST]>),
     Few(Box<[Cell; FEW]>),
     Many(Box<[Cell; MANY]>),
 }
@@ -173,28 +175,34 @@ enum Cells {
 type Cell = [f32; 4];
 
 /// Room for N cells, the first of which are these.
-fn room<const N: usize>(cells: &[[f64; 4]]) -> Option<Box<[Cell; N]>> {
+fn room<const N: usize>(cells: impl Iterator<Item = [f64; 4]>) -> Option<Box<[Cell; N]>> {
     let mut room: Vec<Cell> = Vec::with_capacity(N);
-    room.extend(cells.iter().map(|cell| cell.map(|c| c as f32)));
+    room.extend(cells.map(|cell| cell.map(|c| c as f32)));
     room.resize(N, [0.0; 4]);
     room.try_into().ok()
 }
 
 impl FastTable {
-    /// From the cells of an f64 table that begin at u = `start`; none where f32 cannot hold them.
-    pub(super) fn new(shift: f64, start: f64, cells: &[[f64; 4]]) -> Option<FastTable> {
+    /// From the cells of an f64 table, so many, that begin at u = `start`; none where f32 cannot hold them.
+    pub(super) fn new(
+        shift: f64,
+        start: f64,
+        count: usize,
+        cells: impl Iterator<Item = [f64; 4]>,
+    ) -> Option<FastTable> {
         let inside = |v: f64| v == 0.0 || (1e-30..1e30).contains(&v.abs());
-        let end = start * 2f64.powf(cells.len() as f64 / f64::from(1 << FINE_BITS) + 1.0);
-        if !(inside(shift) && inside(start) && inside(end)) || cells.len() > MANY {
+        let end = start * 2f64.powf(count as f64 / f64::from(1 << FINE_BITS) + 1.0);
+        if !(inside(shift) && inside(start) && inside(end)) || count > MANY {
             return None;
         }
         Some(FastTable {
             shift: shift as f32,
             base: ((start as f32).to_bits() >> CELL_SHIFT) as i32,
-            last: cells.len() as i32 - 1,
-            cells: match cells.len() <= FEW {
-                true => Cells::Few(room(cells)?),
-                false => Cells::Many(room(cells)?),
+            last: count as i32 - 1,
+            cells: match count {
+                0..=FEWEST => Cells::Fewest(room(cells)?),
+                0..=FEW => Cells::Few(room(cells)?),
+                _ => Cells::Many(room(cells)?),
             },
         })
     }
@@ -202,6 +210,7 @@ impl FastTable {
     /// The combined kernel at every t.
     pub(super) fn look_up(&self, t: &[f32], out: &mut [f32]) {
         match &self.cells {
+            Cells::Fewest(cells) => self.look_up_in(cells, t, out),
             Cells::Few(cells) => self.look_up_in(cells, t, out),
             Cells::Many(cells) => self.look_up_in(cells, t, out),
         }

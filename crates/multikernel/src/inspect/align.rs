@@ -5,7 +5,7 @@ use super::pairs::Packed;
 use super::{among, targets_of};
 use crate::data::Targets;
 use crate::error::{Error, Result};
-use crate::gram::{Indefinite, KernelSet, Options};
+use crate::gram::{Gram, Indefinite, KernelSet, Options};
 use crate::kernel::KernelSpec;
 use crate::math::{mixed_dot, sum_of_squares};
 use crate::mkl::Fitted;
@@ -23,117 +23,136 @@ const MOST_ENTRIES: usize = 1 << 26;
 /// So many kernels are compared with each other; more can not be looked at on a page.
 const MOST_SHOWN: usize = 40;
 
-/// Centred alignments of all kernels with the targets, and of the kernels with the largest `weights` (all if they are few) with
-/// each other.
-///
-/// Looks at a seeded sample of at most `most` samples ([`ALIGNED_SAMPLES`] are enough, and it never looks at more), within
-/// `options.memory` bytes. None, and why, where so many kernels cannot be looked at.
-///
-/// # Panics
-/// If there is not one weight for each kernel.
-pub fn align(
-    set: &KernelSet,
-    targets: &Targets,
-    weights: &[f64],
-    most: usize,
-    options: &Options,
-    observer: &dyn Observer,
-) -> Result<std::result::Result<Alignment, String>> {
-    let all = set.kernels();
-    assert_eq!(all.len(), weights.len(), "one weight for each kernel");
-    let n = set.gram().n_rows();
-    let size = n
-        .min(most.min(ALIGNED_SAMPLES))
-        .min((MOST_ENTRIES / all.len().max(1)).isqrt());
-    let shown = largest(weights);
-    let families = set.gram().n_families() as u64;
-    // Statistics of the sample, half of every kernel shown, and a few whole ones at a time.
-    let bytes = (4 * families + 2 * shown.len() as u64 + 32) * (size * size) as u64;
-    if size < FEWEST_SAMPLES.min(n) || bytes > options.memory {
-        return Ok(Err(format!(
-            "alignments of {} kernels were not computed: they would cost too much (inspect --gram computes them)",
-            all.len()
-        )));
-    }
-    let samples = Random::new(options.seed).sample(n, size);
-    let small = match set.gram().held_subset(&samples, options.memory) {
-        Some(held) => held,
-        None => {
-            let specs: Vec<KernelSpec> = all.iter().map(|kernel| kernel.spec.clone()).collect();
-            let options = Options {
-                // Training has looked at the matrices already, and mended them if it was asked to.
-                indefinite: Indefinite::Allow,
-                ..*options
-            };
-            let views = among(set.views(), &samples)?;
-            KernelSet::new(&specs, &views, &options, observer)?
-                .gram()
-                .clone()
+/// Kernels on a sample of the samples, from which alignments are computed when somebody asks for them.
+#[derive(Debug)]
+pub struct KernelSample {
+    kernels: Gram,
+    targets: Targets,
+    /// Those that are compared with each other.
+    shown: Vec<usize>,
+}
+
+impl KernelSample {
+    /// A seeded sample of at most `most` samples ([`ALIGNED_SAMPLES`] are enough, and it is never more), within `options.memory` bytes.
+    /// The kernels with the largest `weights` (all if they are few) will be compared with each other. None, and why, where so many
+    /// kernels cannot be looked at.
+    ///
+    /// # Panics
+    /// If there is not one weight for each kernel.
+    pub fn new(
+        set: &KernelSet,
+        targets: &Targets,
+        weights: &[f64],
+        most: usize,
+        options: &Options,
+        observer: &dyn Observer,
+    ) -> Result<std::result::Result<KernelSample, String>> {
+        let all = set.kernels();
+        assert_eq!(all.len(), weights.len(), "one weight for each kernel");
+        let n = set.gram().n_rows();
+        let size = n
+            .min(most.min(ALIGNED_SAMPLES))
+            .min((MOST_ENTRIES / all.len().max(1)).isqrt());
+        let shown = largest(weights);
+        let families = set.gram().n_families() as u64;
+        // Statistics of the sample, half of every kernel shown, and a few whole ones at a time.
+        let bytes = (4 * families + 2 * shown.len() as u64 + 32) * (size * size) as u64;
+        if size < FEWEST_SAMPLES.min(n) || bytes > options.memory {
+            return Ok(Err(format!(
+                "alignments of {} kernels were not computed: they would cost too much (inspect --gram computes them)",
+                all.len()
+            )));
         }
-    };
-    let targets = targets_of(targets, &samples);
-    let target = TargetKernel::new(&targets, size).map(|target| (target.lower(), target.norm));
-    let mut packed = Packed::new(shown.len(), size);
-    let mut places: Vec<Option<&mut [f32]>> = (0..all.len()).map(|_| None).collect();
-    for (half, &m) in packed.halves_mut().zip(&shown) {
-        places[m] = Some(half);
+        let samples = Random::new(options.seed).sample(n, size);
+        let kernels = match set.gram().held_subset(&samples, options.memory) {
+            Some(held) => held,
+            None => {
+                let specs: Vec<KernelSpec> = all.iter().map(|kernel| kernel.spec.clone()).collect();
+                let options = Options {
+                    // Training has looked at the matrices already, and mended them if it was asked to.
+                    indefinite: Indefinite::Allow,
+                    ..*options
+                };
+                let views = among(set.views(), &samples)?;
+                KernelSet::new(&specs, &views, &options, observer)?
+                    .gram()
+                    .clone()
+            }
+        };
+        Ok(Ok(KernelSample {
+            kernels,
+            targets: targets_of(targets, &samples),
+            shown,
+        }))
     }
-    let aligned: Vec<Option<f64>> = places
-        .into_par_iter()
-        .enumerate()
-        .map_init(
-            || vec![0.0; size * (size + 1) / 2],
-            |room, (m, place)| {
-                let is_shown = place.is_some();
-                let half = place.unwrap_or(room);
-                small.kernel(m).lower_into(half);
-                let sums = Sums::new(half, size, target.as_ref().map(|(half, _)| &half[..]));
-                if is_shown {
-                    sums.centre(half);
-                }
-                sums.alignment(target.as_ref()?.1)
-            },
-        )
-        .collect();
-    let products = packed.products();
-    Ok(Ok(Alignment {
-        samples: size,
-        targets: aligned,
-        shown,
-        pairwise: products
-            .iter()
-            .map(|row| row.iter().map(|&v| in_f32(v)).collect())
-            .collect(),
-    }))
+
+    /// That of a trained model, with its mean weights over the problems. None where it would cost too much; `notes` then says why,
+    /// unless the observer stopped it.
+    pub fn of_trained(
+        set: &KernelSet,
+        targets: &Targets,
+        fitted: &Fitted,
+        most: usize,
+        options: &Options,
+        observer: &dyn Observer,
+        notes: &mut Vec<String>,
+    ) -> Option<KernelSample> {
+        let mean = |weights: &[f64]| weights.iter().sum::<f64>() / weights.len().max(1) as f64;
+        let mut weights: Vec<f64> = fitted.kernels.iter().map(|k| mean(&k.weights)).collect();
+        // With a bias a joint problem has one more kernel, which aligns with nothing.
+        weights.resize(set.kernels().len(), 0.0);
+        match KernelSample::new(set, targets, &weights, most, options, observer) {
+            Ok(Ok(sample)) => return Some(sample),
+            Ok(Err(why)) => notes.push(why),
+            Err(Error::Stopped) => {}
+            Err(error) => notes.push(format!("alignments were not computed: {error}")),
+        }
+        None
+    }
+
+    /// Centred alignments of all kernels with the targets, and of those shown with each other.
+    pub fn alignments(&self) -> Alignment {
+        let (size, all) = (self.kernels.n_rows(), self.kernels.n_kernels());
+        let target =
+            TargetKernel::new(&self.targets, size).map(|target| (target.lower(), target.norm));
+        let mut packed = Packed::new(self.shown.len(), size);
+        let mut places: Vec<Option<&mut [f32]>> = (0..all).map(|_| None).collect();
+        for (half, &m) in packed.halves_mut().zip(&self.shown) {
+            places[m] = Some(half);
+        }
+        let aligned: Vec<Option<f64>> = places
+            .into_par_iter()
+            .enumerate()
+            .map_init(
+                || vec![0.0; size * (size + 1) / 2],
+                |room, (m, place)| {
+                    let is_shown = place.is_some();
+                    let half = place.unwrap_or(room);
+                    self.kernels.kernel(m).lower_into(half);
+                    let sums = Sums::new(half, size, target.as_ref().map(|(half, _)| &half[..]));
+                    if is_shown {
+                        sums.centre(half);
+                    }
+                    sums.alignment(target.as_ref()?.1)
+                },
+            )
+            .collect();
+        let products = packed.products();
+        Alignment {
+            samples: size,
+            targets: aligned,
+            shown: self.shown.clone(),
+            pairwise: products
+                .iter()
+                .map(|row| row.iter().map(|&v| in_f32(v)).collect())
+                .collect(),
+        }
+    }
 }
 
 /// Without the digits that f32 does not have: they would fill the files that keep it.
 fn in_f32(value: f32) -> f64 {
     (1e6 * f64::from(value)).round() / 1e6
-}
-
-/// The alignments that a report of a trained model shows ([`align`], with its mean weights over the problems). None where they
-/// were not computed; `notes` then says why, unless the observer stopped them.
-pub fn align_trained(
-    set: &KernelSet,
-    targets: &Targets,
-    fitted: &Fitted,
-    most: usize,
-    options: &Options,
-    observer: &dyn Observer,
-    notes: &mut Vec<String>,
-) -> Option<Alignment> {
-    let mean = |weights: &[f64]| weights.iter().sum::<f64>() / weights.len().max(1) as f64;
-    let mut weights: Vec<f64> = fitted.kernels.iter().map(|k| mean(&k.weights)).collect();
-    // With a bias a joint problem has one more kernel, which aligns with nothing.
-    weights.resize(set.kernels().len(), 0.0);
-    match align(set, targets, &weights, most, options, observer) {
-        Ok(Ok(alignment)) => return Some(alignment),
-        Ok(Err(why)) => notes.push(why),
-        Err(Error::Stopped) => {}
-        Err(error) => notes.push(format!("alignments were not computed: {error}")),
-    }
-    None
 }
 
 /// The kernels with the largest weights, in their order.
@@ -251,6 +270,20 @@ mod tests {
     use crate::data::{Task, digits};
     use crate::inspect::inspect_kernels;
 
+    fn align(
+        set: &KernelSet,
+        targets: &Targets,
+        weights: &[f64],
+        memory: u64,
+    ) -> Result<Alignment, String> {
+        let options = Options {
+            memory,
+            ..Options::default()
+        };
+        let sample = KernelSample::new(set, targets, weights, 400, &options, &()).unwrap();
+        sample.map(|sample| sample.alignments())
+    }
+
     fn quarter() -> (KernelSet, Targets) {
         let digits = digits().unwrap();
         let rows: Vec<usize> = (0..240).collect();
@@ -266,9 +299,7 @@ mod tests {
     fn few_samples_give_the_alignments_of_inspect() {
         let (set, targets) = quarter();
         let weights = vec![1.0; set.kernels().len()];
-        let found = align(&set, &targets, &weights, 400, &Options::default(), &())
-            .unwrap()
-            .unwrap();
+        let found = align(&set, &targets, &weights, u64::MAX).unwrap();
         let expected = inspect_kernels(set.gram(), set.kernels(), &targets, &()).unwrap();
         assert_eq!(found.samples, 240);
         assert_eq!(found.shown, (0..8).collect::<Vec<_>>());
@@ -285,11 +316,7 @@ mod tests {
     fn without_memory_it_says_so() {
         let (set, targets) = quarter();
         let weights = vec![1.0; set.kernels().len()];
-        let options = Options {
-            memory: 1000,
-            ..Options::default()
-        };
-        let found = align(&set, &targets, &weights, 400, &options, &()).unwrap();
+        let found = align(&set, &targets, &weights, 1000);
         assert!(found.unwrap_err().contains("8 kernels"));
     }
 
@@ -299,15 +326,17 @@ mod tests {
         let fitted = crate::Mkl::default().fit(&set, &targets, &()).unwrap();
         let mut notes = Vec::new();
         let options = Options::default();
-        let found = align_trained(&set, &targets, &fitted, 100, &options, &(), &mut notes);
-        let found = found.unwrap();
+        let found =
+            KernelSample::of_trained(&set, &targets, &fitted, 100, &options, &(), &mut notes);
+        let found = found.unwrap().alignments();
         assert_eq!((found.samples, found.targets.len()), (100, 8));
         assert!(notes.is_empty());
         let options = Options {
             memory: 1000,
             ..options
         };
-        let found = align_trained(&set, &targets, &fitted, 100, &options, &(), &mut notes);
+        let found =
+            KernelSample::of_trained(&set, &targets, &fitted, 100, &options, &(), &mut notes);
         assert!(found.is_none() && notes[0].contains("8 kernels"));
     }
 
@@ -331,8 +360,7 @@ mod tests {
         let specs = KernelSpec::parse("rbf:gamma=1").unwrap();
         let set = KernelSet::new(&specs, &views, &Options::default(), &()).unwrap();
         let targets = Targets::Real((0..n).map(|k| f64::from(value(k))).collect());
-        let found = align(&set, &targets, &[1.0; 3], 400, &Options::default(), &());
-        let found = found.unwrap().unwrap();
+        let found = align(&set, &targets, &[1.0; 3], u64::MAX).unwrap();
         assert_eq!(found.targets[0], None, "it is 1 everywhere");
         assert!(found.targets[1].unwrap() > 0.2 && found.targets[2].unwrap() > 0.2);
         assert_eq!(found.pairwise[0], [0.0; 3]);

@@ -7,7 +7,7 @@ mod glance;
 mod kernels;
 mod pairs;
 
-pub use align::{ALIGNED_SAMPLES, align, align_trained};
+pub use align::{ALIGNED_SAMPLES, KernelSample};
 pub use data::{DataReport, RepeatedSamples, TargetReport, ViewContents, ViewReport, inspect_data};
 pub use glance::glance;
 pub use kernels::{KernelReport, KernelSummary, inspect_kernels};
