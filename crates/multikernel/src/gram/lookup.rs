@@ -200,8 +200,8 @@ impl FastTable {
             base: ((start as f32).to_bits() >> CELL_SHIFT) as i32,
             last: count as i32 - 1,
             cells: match count {
-                0..=FEWEST => Cells::Fewest(room(cells)?),
-                0..=FEW => Cells::Few(room(cells)?),
+                count if count <= FEWEST => Cells::Fewest(room(cells)?),
+                count if count <= FEW => Cells::Few(room(cells)?),
                 _ => Cells::Many(room(cells)?),
             },
         })
