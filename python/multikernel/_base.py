@@ -409,14 +409,15 @@ class BaseMKL(KernelEstimator):
 
     def _whole_result(self) -> dict:
         """The result object with how the kernels resemble each other, which is computed when it is first asked for."""
-        if self._alignments is not None:
+        # Estimators that were pickled before this was put off have it already.
+        if getattr(self, "_alignments", None) is not None:
             self._result["alignment"] = json.loads(self._alignments.json(threads(self.n_jobs)))
             self._alignments = None
         return self._result
 
     def __getstate__(self):
         # What is not computed yet cannot be pickled.
-        if getattr(self, "_alignments", None) is not None:
+        if hasattr(self, "_result"):
             self._whole_result()
         return super().__getstate__()
 
