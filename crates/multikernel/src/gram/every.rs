@@ -67,15 +67,23 @@ impl<'g> EveryKernel<'g> {
         self.made
     }
 
-    /// Row i of kernel m and the factor it is to be multiplied by; `made` is what [`EveryKernel::make`] wrote for sample i.
-    pub(crate) fn row<'a>(&'a self, m: usize, i: usize, made: &'a [f32]) -> (&'a [f32], f64) {
+    /// What the rows of kernel m are to be multiplied by.
+    pub(crate) fn factor(&self, m: usize) -> f64 {
+        match self.places[m] {
+            Place::Made(_) => 1.0,
+            Place::There { factor, .. } => factor,
+        }
+    }
+
+    /// Row i of kernel m, to be multiplied by its factor; `made` is what [`EveryKernel::make`] wrote for sample i.
+    pub(crate) fn row<'a>(&'a self, m: usize, i: usize, made: &'a [f32]) -> &'a [f32] {
         let n = self.gram.n_cols();
         match self.places[m] {
-            Place::Made(at) => (&made[at * n..(at + 1) * n], 1.0),
-            Place::There { family, factor } => {
+            Place::Made(at) => &made[at * n..(at + 1) * n],
+            Place::There { family, .. } => {
                 let i = self.gram.rows.get(i);
                 let row = self.gram.families[family].held_row(i);
-                (row.expect("other rows are made"), factor)
+                row.expect("other rows are made")
             }
         }
     }
@@ -212,7 +220,8 @@ mod tests {
                     let alone = gram.kernel(m).matrix();
                     for (r, &i) in rows.iter().enumerate() {
                         let width = every.n_made() * n;
-                        let (row, factor) = every.row(m, i, &made[r * width..(r + 1) * width]);
+                        let row = every.row(m, i, &made[r * width..(r + 1) * width]);
+                        let factor = every.factor(m);
                         for (j, v) in row.iter().enumerate() {
                             let (got, want) = (factor * f64::from(*v), f64::from(alone[i * n + j]));
                             assert!(

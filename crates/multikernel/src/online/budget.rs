@@ -191,10 +191,11 @@ impl Online {
             &mut Partial::default(),
             scratch,
         );
-        let changes: Vec<(usize, f64)> = changes
-            .iter()
-            .map(|change| (change.class as usize, change.values[0]))
-            .collect();
-        self.theta.add(&changes, &scores, &sample.diagonal);
+        let kernels = sample.diagonal.len();
+        let changes = changes.iter().map(|change| {
+            let row = &scores[change.class as usize * kernels..][..kernels];
+            (change.values[0], row)
+        });
+        self.theta.add(changes, &sample.diagonal);
     }
 }

@@ -497,7 +497,11 @@ impl Online {
             .iter()
             .map(|&(k, slope)| (k, self.theta.change(step, slope)))
             .collect();
-        self.theta.add(&changes, kernel_scores, &sample.diagonal);
+        let kernels = sample.diagonal.len();
+        let changed = changes
+            .iter()
+            .map(|&(k, change)| (change, &kernel_scores[k * kernels..][..kernels]));
+        self.theta.add(changed, &sample.diagonal);
         let changes = changes.into_iter().map(|(k, change)| Change {
             class: k as u32,
             values: vec![change],

@@ -240,7 +240,8 @@ impl Structure for Chains<'_> {
         out.fill(0.0);
         for (r, &row) in rows.iter().enumerate() {
             for (m, out) in out[..self.place_kernels].iter_mut().enumerate() {
-                let (values, factor) = self.every.row(m, row, &made[r * width..(r + 1) * width]);
+                let values = self.every.row(m, row, &made[r * width..(r + 1) * width]);
+                let factor = self.every.factor(m);
                 for (t, place) in (self.starts[j]..self.starts[j + 1]).enumerate() {
                     if y[r] == z[t] {
                         *out += factor * f64::from(values[place]);
@@ -281,7 +282,8 @@ impl Structure for Chains<'_> {
                 state.coefficients[row * self.n_labels + label] += c;
                 for m in 0..self.place_kernels {
                     let own = &made[r * width..(r + 1) * width];
-                    let (values, factor) = self.every.row(m, row, own);
+                    let values = self.every.row(m, row, own);
+                    let factor = self.every.factor(m);
                     let at = (label * self.place_kernels + m) * n;
                     let scores = state.scores[at..at + n].iter_mut();
                     let c = c * factor;

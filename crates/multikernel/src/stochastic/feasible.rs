@@ -19,6 +19,14 @@ pub(super) struct Point {
     pub(super) dual: f64,
 }
 
+/// A point before it is written down.
+enum Found {
+    /// A multiple of A.
+    Scaled { factor: f64, dual: f64 },
+    /// Some of its rows are others.
+    Fitted(Point),
+}
+
 /// What is known about A beside its entries.
 #[derive(Debug)]
 pub(super) struct Around<'a> {
@@ -30,12 +38,34 @@ pub(super) struct Around<'a> {
 }
 
 impl Around<'_> {
-    /// The best point found. `forms_of` gives XᵀK_m X of a feasible X, τ and X − τA, or nothing where that is too dear: then only
-    /// points are tried that need no change beside τ.
-    pub(super) fn point(
+    /// The best point found. `forms_of` gives XᵀK_m X of a feasible X, τ and X − τA.
+    pub(super) fn point(&self, forms_of: impl FnOnce(&[f64], f64, &[f64]) -> Vec<f64>) -> Point {
+        match self.search(usize::MAX, |x, scale, change| {
+            Some(forms_of(x, scale, change))
+        }) {
+            Found::Scaled { factor, .. } => self.scaled(factor),
+            Found::Fitted(point) => point,
+        }
+    }
+
+    /// D of the best point found. `forms_of` as above; nothing is changed beside τ where more than `most_fitted` samples would need it, or
+    /// where it gives nothing.
+    pub(super) fn dual(
         &self,
+        most_fitted: usize,
         forms_of: impl FnOnce(&[f64], f64, &[f64]) -> Option<Vec<f64>>,
-    ) -> Point {
+    ) -> f64 {
+        match self.search(most_fitted, forms_of) {
+            Found::Scaled { dual, .. } => dual,
+            Found::Fitted(point) => point.dual,
+        }
+    }
+
+    fn search(
+        &self,
+        most_fitted: usize,
+        forms_of: impl FnOnce(&[f64], f64, &[f64]) -> Option<Vec<f64>>,
+    ) -> Found {
         let outputs = self.objective.outputs();
         let own: Vec<f64> = self
             .coefficients
@@ -55,15 +85,19 @@ impl Around<'_> {
         let most = FARTHEST * (linear(1.0) / size).abs().max(1.0);
         let most = if most.is_finite() { most } else { FARTHEST };
 
-        let inside = own
+        let farthest = own
             .iter()
             .enumerate()
-            .map(|(i, &a)| self.objective.largest_factor(i, a))
-            .fold(most, f64::min);
+            .map(|(i, &a)| self.objective.largest_factor(i, a));
+        let farthest: Vec<f64> = farthest.collect();
+        let inside = farthest.iter().copied().fold(most, f64::min);
         let small = best(0.0, inside, value);
-        let plain = self.scaled(small);
+        let plain = Found::Scaled {
+            factor: small,
+            dual: value(small),
+        };
         let free = best(0.0, most, value);
-        if free <= inside {
+        if free <= inside || farthest.iter().filter(|f| **f < free).count() > most_fitted {
             return plain;
         }
         let fitted = self.fitted(free);
@@ -76,8 +110,8 @@ impl Around<'_> {
             return plain;
         };
         let point = self.shrunk(fitted, &forms);
-        if point.dual > plain.dual {
-            point
+        if point.dual > value(small) {
+            Found::Fitted(point)
         } else {
             plain
         }

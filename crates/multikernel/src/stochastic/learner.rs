@@ -72,18 +72,14 @@ impl Learner {
         self.theta.model_forms()
     }
 
-    /// The scores of a sample from its kernels' scores (K_m ĉ)_i: one row of kernels for each output.
-    pub(crate) fn scores(&self, kernel_scores: &[f64], out: &mut [f64]) {
-        self.theta.scores(kernel_scores, out);
-    }
-
     /// θ ← factor·θ, 0 ≤ factor ≤ 1.
     pub(crate) fn shrink(&mut self, factor: f64) -> Follow {
         let follow = self.theta.shrink(factor);
         self.follow(follow)
     }
 
-    /// θ ← θ − step·z for a gradient z at sample i, given the sample's scores (K_m ĉ)_i and K_m(i, i).
+    /// θ ← θ − step·z for a gradient z at sample i, given K_m(i, i) and the sample's scores (K_m ĉ)_i of the gradient's
+    /// outputs: one row of kernels for each.
     ///
     /// `changes` takes what was added to ĉ_i.
     pub(crate) fn add(
@@ -104,7 +100,9 @@ impl Learner {
                 sums.late[i * self.outputs + k] += change * sums.scales;
             }
         }
-        self.theta.add(changes, kernel_scores, diagonal);
+        let rows = kernel_scores.chunks(diagonal.len());
+        let changed = changes.iter().map(|(_, change)| *change).zip(rows);
+        self.theta.add(changed, diagonal);
     }
 
     /// θ ← min(1, limit/‖θ‖_{2,q}) θ.

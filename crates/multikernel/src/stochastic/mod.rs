@@ -14,8 +14,9 @@
 //! Result: A = c/q and β = the dual map of s(A), as in every model. The certificate's dual end comes from A made feasible
 //! (`feasible.rs`). Stop: epochs done, or relative gap ≤ tolerance.
 //!
-//! Cost of an epoch: the rows of the samples that get an update, read once, and two classes × N × M operations for each of
-//! them, in blocks of samples (`scores.rs`).
+//! Cost of an epoch: the values of all kernels at the samples that get an update, made once if memory allows to hold them; two classes
+//! × N × M operations for each update, with all threads; and M operations for each visit and class, and each visit and update that
+//! waits to be taken in (`scores.rs`).
 
 mod bounds;
 mod chain;
@@ -46,6 +47,7 @@ use crate::random::Random;
 use crate::{Error, Result};
 use feasible::{Around, Point};
 use learner::Learner;
+use rayon::prelude::*;
 use scores::Scores;
 use std::time::{Duration, Instant};
 pub(crate) use steps::Adaptive;
@@ -56,8 +58,6 @@ pub(crate) use theta::{Follow, Lengths, Theta};
 const QUIET: Duration = Duration::from_millis(100);
 /// A look corrects the dual point for clipped samples if they are at most one in so many: its cost grows with their square.
 const FEW: usize = 4;
-/// The same where no gap is asked for.
-const VERY_FEW: usize = 32;
 
 /// How OBSCURE runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -524,29 +524,22 @@ impl<'a> Run<'a> {
     fn do_block(&mut self, block: &[usize], stage: Stage, rule: &mut Rule) {
         let kernels = self.learner.weights().len();
         let mut scores = vec![0.0; self.objective.outputs()];
+        // of the classes that change: at most two
+        let mut of_classes = vec![0.0; 2 * kernels];
         let mut changes = Vec::with_capacity(2);
         self.scores.begin(block, self.learner.kept_coefficients());
-        if self.scores.lacks_rows(block) {
-            // rows are made at once for the samples that would be updated now: most of those that will be
-            let likely = block.iter().enumerate().filter(|&(place, &i)| {
-                self.learner.scores(self.scores.at(place), &mut scores);
-                !self.objective.gradient(i, &scores, 1.0).is_none()
-            });
-            let likely: Vec<usize> = likely.map(|(_, &i)| i).collect();
-            self.scores.expect(&likely);
-        }
+        self.expect(block);
         // a block may be ended and begun again: where it began
         let mut first = 0;
         for (at, &i) in block.iter().enumerate() {
-            if self.scores.is_full() {
+            if self.scores.is_full(at - first) {
                 first = at;
                 self.scores.end();
                 let kept = self.learner.kept_coefficients();
                 self.scores.begin(&block[first..], kept);
             }
             let place = at - first;
-            self.scores.visit(place);
-            self.learner.scores(self.scores.at(place), &mut scores);
+            self.visit(place, &mut scores);
             let gradient = self.objective.gradient(i, &scores, self.shares[i]);
             let length = gradient.length() * self.lengths[i];
             self.largest_gradient = self.largest_gradient.max(length);
@@ -567,11 +560,18 @@ impl<'a> Run<'a> {
                 self.follow(follow);
             }
             if !gradient.is_none() {
+                for (&(class, _), out) in gradient
+                    .entries()
+                    .iter()
+                    .zip(of_classes.chunks_mut(kernels))
+                {
+                    self.scores.of_class(place, class, out);
+                }
                 self.learner.add(
                     i,
                     step.step,
                     &gradient,
-                    self.scores.at(place),
+                    &of_classes,
                     &self.diagonal[i * kernels..(i + 1) * kernels],
                     &mut changes,
                 );
@@ -590,6 +590,33 @@ impl<'a> Run<'a> {
         self.scores.end();
     }
 
+    /// Has values made at once for the samples of the block that would be updated now: most of those that will be.
+    fn expect(&mut self, block: &[usize]) {
+        let places = block.iter().enumerate();
+        let lacking: Vec<(usize, usize)> = places
+            .map(|(place, &i)| (place, i))
+            .filter(|(_, i)| self.scores.lacks_values(*i))
+            .collect();
+        let likely: Vec<usize> = lacking
+            .into_par_iter()
+            .with_min_len(self.scores.samples_per_task())
+            .filter(|&(place, i)| {
+                let mut scores = vec![0.0; self.objective.outputs()];
+                self.visit(place, &mut scores);
+                !self.objective.gradient(i, &scores, 1.0).is_none()
+            })
+            .map(|(_, i)| i)
+            .collect();
+        self.scores.expect(&likely);
+    }
+
+    /// The scores of the sample at a place of the block.
+    fn visit(&self, place: usize, scores: &mut [f64]) {
+        let factor = self.learner.score_factor();
+        self.scores.weighted(place, self.learner.weights(), scores);
+        scores.iter_mut().for_each(|f| *f *= factor);
+    }
+
     fn follow(&mut self, follow: Follow) {
         match follow {
             Follow::Nothing => {}
@@ -601,24 +628,23 @@ impl<'a> Run<'a> {
     /// Objective and a lower bound of the optimum, and lengths computed from scratch on the way.
     fn look(&mut self, stage: Stage) -> Epoch {
         let outputs = self.objective.outputs();
-        self.scores.settle();
-        let kept = Coefficients::new(self.learner.kept_coefficients(), outputs);
-        let squares = match self.scores.products(self.learner.kept_coefficients()) {
-            Some(squares) => squares,
-            None => self.gram.quadratic_forms(kept),
+        let kept = self.learner.kept_coefficients();
+        // β before the lengths are computed anew: the same but for rounding, and as good a w as any
+        let weights = self.learner.weights().to_vec();
+        let (squares, mut scores) = match self.scores.look(kept, &weights) {
+            Some(seen) => seen,
+            None => {
+                let kept = Coefficients::new(kept, outputs);
+                let scores = self.gram.combine(&weights).product(kept);
+                (self.gram.quadratic_forms(kept), scores)
+            }
         };
         self.learner.refresh(squares);
-        let weights = self.learner.weights();
         let factor = self.learner.score_factor();
-        let kept = Coefficients::new(self.learner.kept_coefficients(), outputs);
-        let mut scores = match self.scores.combined(weights) {
-            Some(scores) => scores,
-            None => self.gram.combine(weights).product(kept),
-        };
         scores.iter_mut().for_each(|s| *s *= factor);
         let coefficients = self.learner.model_coefficients();
         let forms = self.learner.model_forms();
-        let primal = self.primal(weights, &forms, &scores);
+        let primal = self.primal(&weights, &forms, &scores);
         let around = Around {
             objective: self.objective,
             norm: self.norm,
@@ -626,14 +652,8 @@ impl<'a> Run<'a> {
             forms: &forms,
         };
         let asked = self.limits.tolerance > 0.0;
-        let few = self.active.len() / if asked { FEW } else { VERY_FEW };
-        let point = around.point(|_, scale, change| {
-            let clipped = change
-                .chunks(outputs)
-                .filter(|row| row.iter().any(|x| *x != 0.0));
-            if clipped.count() > few {
-                return None;
-            }
+        let few = if asked { self.active.len() / FEW } else { 0 };
+        let dual = around.dual(few, |_, scale, change| {
             // (τA + E)ᵀK(τA + E) = τ²AᵀKA + 2τEᵀKA + EᵀKE
             let cross = self.scores.products(change)?;
             let own = self
@@ -650,13 +670,13 @@ impl<'a> Run<'a> {
         });
         let validation = self
             .validation
-            .map(|validation| validation.measure(weights, &coefficients));
+            .map(|validation| validation.measure(&weights, &coefficients));
         Epoch {
             stage,
             look: Look {
                 seconds: self.begin.elapsed().as_secs_f64(),
                 primal,
-                dual: point.dual,
+                dual,
                 steps: self.steps,
             },
             updates: self.updates,
@@ -696,7 +716,7 @@ impl<'a> Run<'a> {
         let Point {
             coefficients: feasible,
             dual,
-        } = around.point(|x, _, _| Some(self.gram.quadratic_forms(Coefficients::new(x, outputs))));
+        } = around.point(|x, _, _| self.gram.quadratic_forms(Coefficients::new(x, outputs)));
         let bounds = self.bounds(&weights, &forms, &scores);
         let certificate = Certificate {
             primal,

@@ -60,6 +60,7 @@ impl Job<'_> {
         let mut combiner = Combiner::new(f);
         (0..k).for_each(|_| combiner.add_class());
         let mut rows = Rows::new(self.gram, self.memory.saturating_sub(self.score_bytes()));
+        let factors = rows.factors();
         // sample after sample, class after class, kernel after kernel
         let mut scores = vec![0.0; n * width];
         let mut own = vec![0.0; n * width];
@@ -105,22 +106,20 @@ impl Job<'_> {
                 for &(class, m, change) in &changes {
                     own[i * width + class * f + m] += change;
                 }
-                let rows_here = &rows;
+                let values = rows.get(i);
                 scores
                     .par_chunks_mut(TILE * width)
                     .enumerate()
                     .for_each(|(tile, scores)| {
-                        for &(class, m, change) in &changes {
-                            let (row, factor) = rows_here.get(m, i);
-                            let row = &row[tile * TILE..];
-                            let at = class * f + m;
-                            let places = scores[at..].iter_mut().step_by(width);
-                            for (score, value) in places.zip(row) {
-                                *score += change * factor * f64::from(*value);
+                        let values = values[tile * TILE * f..].chunks(f);
+                        for (scores, values) in scores.chunks_mut(width).zip(values) {
+                            for &(class, m, change) in &changes {
+                                let change = change * factors[m];
+                                scores[class * f + m] += change * f64::from(values[m]);
                             }
                         }
                     });
-                rows.end_block();
+                rows.forget();
             }
             result.passes += 1;
         }

@@ -1,130 +1,197 @@
-//! The rows of all kernels at some samples, as far as they are needed and as far as memory goes.
+//! The values of all kernels at some samples, as far as they are needed and as far as memory goes.
 
 use crate::gram::{EveryKernel, Gram};
 use crate::pages::zeros;
+use rayon::prelude::*;
 
-/// Supplies rows: those that lie in memory anyway, those made and held, and those made for one block of samples.
+/// Bytes that are asked for at once: so many come in large pages.
+const SLAB: usize = 16 << 20;
+/// At most so many samples' rows are made at a time.
+const MADE_TOGETHER: u64 = 32;
+/// Rows that are turned at a time,
+const SIDE: usize = 4;
+/// and their columns.
+const COLUMNS: usize = 128;
+/// Numbers per task: fewer are done before another thread would have woken up.
+const SMALL: usize = 1 << 14;
+
+/// Supplies values between a sample and all samples: sample after sample, in it one number per kernel. The kernels' rows lie elsewhere,
+/// each in a piece; turned like this, whoever looks at one pair of samples finds all kernels in one place.
 ///
-/// Every epoch visits every sample once, so no row is more likely to be asked for than another: the first rows made are held
-/// until the bytes allowed are used up, the others are made anew in every epoch.
+/// Every epoch visits every sample once, so no sample is more likely to be asked for than another: the first ones are held
+/// until the bytes allowed are used up, the others are made anew.
 #[derive(Debug)]
 pub(super) struct Rows<'g> {
     every: EveryKernel<'g>,
     kernels: usize,
-    /// Numbers that are made per sample.
-    width: usize,
-    /// Where the made rows of each sample are.
-    slots: Vec<Slot>,
-    chunks: Vec<Vec<f32>>,
-    /// Chunks from here on are forgotten at the end of the block.
-    held: usize,
-    /// Samples that may still be held.
-    room: u64,
-    /// Bytes for the rows of a block.
-    of_block: u64,
+    /// Samples whose rows are made at a time, and memory for them.
+    made_together: usize,
+    made: Vec<f32>,
+    /// Which of the places below each sample has.
+    places: Vec<Option<u32>>,
+    /// Memory for places, `per_slab` in each.
+    slabs: Vec<Vec<f32>>,
+    per_slab: usize,
+    /// Places in use; the first of them are held, so many at most.
+    used: usize,
+    most_held: usize,
+    /// Samples that have the others.
     passing: Vec<usize>,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Slot {
-    Nowhere,
-    At { chunk: u32, place: u32 },
+    /// Bytes for those.
+    for_passing: u64,
 }
 
 impl<'g> Rows<'g> {
-    /// Uses at most `memory` bytes: all of them to hold rows if that is enough for every sample, else half of them, and the other
-    /// half for the rows of a block.
+    /// Uses at most `memory` bytes: all of them to hold values if that is enough for every sample, else half of them, and the other
+    /// half for values that pass.
     pub(super) fn new(gram: &'g Gram, memory: u64) -> Self {
+        let (samples, kernels) = (gram.n_rows(), gram.n_kernels());
+        let numbers = (kernels * gram.n_cols()).max(1);
+        let each = 4 * numbers as u64;
         let every = EveryKernel::new(gram);
-        let width = every.n_made() * gram.n_cols();
-        let each = 4 * width.max(1) as u64;
-        let fits = memory / each >= gram.n_rows() as u64;
-        let of_block = if fits { memory } else { memory - memory / 2 };
+        let bytes_of_made = 4 * (every.n_made() * gram.n_cols()).max(1) as u64;
+        let made_together = (memory / 8 / bytes_of_made).clamp(1, MADE_TOGETHER);
+        let memory = memory.saturating_sub(made_together * bytes_of_made);
+        let fits = memory / each >= samples as u64;
+        let held = if fits { memory } else { memory / 2 };
         Rows {
             every,
-            kernels: gram.n_kernels(),
-            width,
-            slots: vec![Slot::Nowhere; gram.n_rows()],
-            chunks: Vec::new(),
-            held: 0,
-            room: if fits { memory } else { memory / 2 } / each,
-            of_block,
+            made_together: made_together as usize,
+            made: Vec::new(),
+            kernels,
+            places: vec![None; samples],
+            slabs: Vec::new(),
+            per_slab: (SLAB / 4 / numbers).max(1),
+            used: 0,
+            most_held: samples.min((held / each) as usize),
             passing: Vec::new(),
+            for_passing: if fits { memory } else { memory - held },
         }
     }
 
-    /// Bytes that the rows of one sample take while they are in use.
+    /// Numbers per sample.
+    fn width(&self) -> usize {
+        self.kernels * self.places.len()
+    }
+
+    /// Bytes that the values of one sample take.
     pub(super) fn bytes_per_sample(&self) -> u64 {
-        4 * self.width as u64
+        4 * self.width() as u64
     }
 
-    /// Bytes that the rows of all samples of a block may take.
-    pub(super) fn bytes_of_block(&self) -> u64 {
-        self.of_block
+    /// Bytes that values may take that are not held.
+    pub(super) fn bytes_for_passing(&self) -> u64 {
+        self.for_passing
     }
 
-    pub(super) fn kernels(&self) -> usize {
-        self.kernels
+    /// Samples whose values may still be made.
+    pub(super) fn room(&self) -> usize {
+        let passing = self.for_passing / self.bytes_per_sample().max(1);
+        let passing = passing as usize - self.passing.len().min(passing as usize);
+        passing + self.most_held.saturating_sub(self.used)
     }
 
-    /// Whether rows of some of these samples are still to be made.
-    pub(super) fn lacks(&self, samples: &[usize]) -> bool {
-        let missing = |i: &usize| matches!(self.slots[*i], Slot::Nowhere);
-        self.width > 0 && samples.iter().any(missing)
+    /// What the values of each kernel are to be multiplied by.
+    pub(super) fn factors(&self) -> Vec<f64> {
+        (0..self.kernels).map(|m| self.every.factor(m)).collect()
     }
 
-    /// Sees to it that the rows of these samples are there until the end of the block.
+    /// Whether values of this sample are still to be made.
+    pub(super) fn lacks(&self, sample: usize) -> bool {
+        self.places[sample].is_none()
+    }
+
+    /// Sees to it that the values of these samples are there until they may be forgotten.
     pub(super) fn prepare(&mut self, samples: &[usize]) {
-        if self.width == 0 {
-            return;
-        }
+        let first = self.used;
         let mut missing: Vec<usize> = Vec::new();
         for &i in samples {
-            if matches!(self.slots[i], Slot::Nowhere) {
+            // named twice (with replacement), made once
+            if self.places[i].is_none() {
                 missing.push(i);
-                // named twice (with replacement), made once
-                self.slots[i] = Slot::At {
-                    chunk: self.chunks.len() as u32,
-                    place: missing.len() as u32 - 1,
-                };
+                self.places[i] = Some(self.used as u32);
+                if self.used >= self.most_held {
+                    self.passing.push(i);
+                }
+                self.used += 1;
             }
         }
-        if missing.is_empty() {
-            return;
+        let width = self.width();
+        while self.slabs.len() * self.per_slab < self.used {
+            let left = self.places.len() - self.slabs.len() * self.per_slab;
+            self.slabs.push(zeros(left.min(self.per_slab) * width));
         }
-        let mut values = zeros(missing.len() * self.width);
-        self.every.make(&missing, &mut values);
-        // held chunks come before passing ones
-        if missing.len() as u64 <= self.room && self.passing.is_empty() {
-            self.room -= missing.len() as u64;
-            self.held += 1;
-        } else {
-            self.passing.extend(missing);
+        let slabs = self.slabs.iter_mut().skip(first / self.per_slab);
+        let places = slabs.flat_map(|slab| slab.chunks_exact_mut(width));
+        let mut places = places.skip(first % self.per_slab);
+        let made = &mut self.made;
+        let (every, kernels, samples) = (&self.every, self.kernels, self.places.len());
+        let of_made = every.n_made() * samples;
+        for missing in missing.chunks(self.made_together) {
+            if of_made > 0 {
+                made.resize(missing.len() * of_made, 0.0);
+                every.make(missing, made);
+            }
+            let out: Vec<&mut [f32]> = places.by_ref().take(missing.len()).collect();
+            out.into_par_iter()
+                .zip(missing)
+                .enumerate()
+                .for_each(|(at, (out, &i))| {
+                    let made = made.get(at * of_made..(at + 1) * of_made).unwrap_or(&[]);
+                    let rows: Vec<&[f32]> = (0..kernels).map(|m| every.row(m, i, made)).collect();
+                    let columns = (SMALL / kernels + 1).next_multiple_of(COLUMNS);
+                    let parts = out.par_chunks_mut(columns * kernels).enumerate();
+                    parts.for_each(|(part, out)| turn(&rows, part * columns, out));
+                });
         }
-        self.chunks.push(values);
     }
 
-    /// Row i of kernel m and the factor it is to be multiplied by; the sample must have been prepared.
-    pub(super) fn get(&self, m: usize, i: usize) -> (&[f32], f64) {
-        let made: &[f32] = match self.slots[i] {
-            Slot::At { chunk, place } => {
-                let from = place as usize * self.width;
-                &self.chunks[chunk as usize][from..from + self.width]
+    /// The values of a sample, to be multiplied by the kernels' factors; it must have been prepared.
+    pub(super) fn get(&self, sample: usize) -> &[f32] {
+        let width = self.width();
+        match self.places[sample] {
+            Some(place) => {
+                let place = place as usize;
+                let slab = &self.slabs[place / self.per_slab];
+                &slab[place % self.per_slab * width..][..width]
             }
-            Slot::Nowhere => {
-                debug_assert!(self.width == 0, "rows are prepared before they are read");
+            None => {
+                debug_assert!(false, "values are prepared before they are read");
                 &[]
             }
-        };
-        self.every.row(m, i, made)
+        }
     }
 
-    /// The block is over: rows that are not held may be forgotten.
-    pub(super) fn end_block(&mut self) {
+    /// Values that are not held may be forgotten.
+    pub(super) fn forget(&mut self) {
         for i in self.passing.drain(..) {
-            self.slots[i] = Slot::Nowhere;
+            self.places[i] = None;
         }
-        self.chunks.truncate(self.held);
+        self.used = self.used.min(self.most_held);
+    }
+}
+
+/// Rows to columns: the numbers of all rows at column `from`, then at the next, as many as `out` has room for.
+#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
+fn turn(rows: &[&[f32]], from: usize, out: &mut [f32]) {
+    let kernels = rows.len();
+    let (groups, rest) = rows.as_chunks::<SIDE>();
+    let mut turned = [[0.0; SIDE]; COLUMNS];
+    for (tile, out) in out.chunks_mut(COLUMNS * kernels).enumerate() {
+        let (from, columns) = (from + tile * COLUMNS, out.len() / kernels);
+        for (group, rows) in groups.iter().enumerate() {
+            let rows = rows.map(|row| &row[from..][..columns]);
+            for (c, turned) in turned[..columns].iter_mut().enumerate() {
+                *turned = rows.map(|row| row[c]);
+            }
+            for (out, turned) in out.chunks_exact_mut(kernels).zip(&turned) {
+                out.as_chunks_mut::<SIDE>().0[group] = *turned;
+            }
+        }
+        for (r, row) in rest.iter().enumerate() {
+            let out = out[groups.len() * SIDE + r..].iter_mut().step_by(kernels);
+            out.zip(&row[from..]).for_each(|(out, value)| *out = *value);
+        }
     }
 }
 
@@ -135,35 +202,73 @@ mod tests {
     use crate::gram::{KernelSet, Options};
     use crate::kernel::KernelSpec;
 
-    #[test]
-    fn rows_that_are_held_and_those_of_a_block_share_the_memory() {
-        let n = 120;
-        let view = View {
-            name: "x".into(),
-            columns: Vec::new(),
-            data: ViewData::Dense(Dense::new(n, 1, (0..n).map(|i| i as f32).collect()).unwrap()),
+    /// Kernels whose rows lie in memory beside kernels whose rows are made; more columns than are turned at a time.
+    fn kernels(n: usize) -> KernelSet {
+        let view = |name: &str, columns: usize| {
+            let values = (0..n * columns).map(|x| (x * 7919 % 1009) as f32 / 1009.0);
+            View {
+                name: name.into(),
+                columns: Vec::new(),
+                data: ViewData::Dense(Dense::new(n, columns, values.collect()).unwrap()),
+            }
         };
-        let views = Views::new(vec![view]).unwrap();
-        let specs = KernelSpec::parse("rbf:width=1|10|100").unwrap();
-        let set = KernelSet::new(&specs, &views, &Options::default(), &()).unwrap();
+        let views = Views::new(vec![view("x", 2), view("y", 3)]).unwrap();
+        let mut specs = KernelSpec::parse("rbf:width=0.1|0.3|1|3").unwrap();
+        specs.extend(KernelSpec::parse("linear").unwrap());
+        KernelSet::new(&specs, &views, &Options::default(), &()).unwrap()
+    }
+
+    #[test]
+    fn values_are_those_of_the_rows() {
+        let n = 2 * COLUMNS + 7;
+        let set = kernels(n);
+        let every = EveryKernel::new(set.gram());
+        let (made, kernels) = (every.n_made(), set.gram().n_kernels());
+        assert!(made > 0 && made < kernels && !kernels.is_multiple_of(SIDE));
+        let mut rows = Rows::new(set.gram(), u64::MAX);
+        rows.prepare(&[5, 0, n - 1, 5]);
+        let mut own = vec![0.0; made * n];
+        for i in [0, 5, n - 1] {
+            every.make(&[i], &mut own);
+            for m in 0..kernels {
+                let row: Vec<f32> = rows
+                    .get(i)
+                    .iter()
+                    .skip(m)
+                    .step_by(kernels)
+                    .copied()
+                    .collect();
+                assert_eq!(row, every.row(m, i, &own), "kernel {m}, sample {i}");
+            }
+        }
+    }
+
+    #[test]
+    fn values_that_are_held_and_those_that_pass_share_the_memory() {
+        let n = 120;
+        let set = kernels(n);
         let each = Rows::new(set.gram(), 0).bytes_per_sample();
-        assert!(each > 0, "rows are made");
-        for samples in [2, 30, 119, 120, 1000] {
+        for samples in [4, 30, 119, 121, 1000] {
             let memory = samples * each;
             let mut rows = Rows::new(set.gram(), memory);
-            let block = (rows.bytes_of_block() / each).min(n as u64) as usize;
-            assert!(block > 0);
             let all: Vec<usize> = (0..n).collect();
-            // Twice: rows that are held from the first pass stay where they are.
-            for block in all.chunks(block).chain(all.chunks(block)) {
-                rows.prepare(block);
-                let used: usize = rows.chunks.iter().map(|chunk| 4 * chunk.len()).sum();
-                assert!(used as u64 <= memory, "{used} bytes of {memory}");
-                rows.end_block();
+            // Twice: values that are held from the first pass stay where they are.
+            for _ in 0..2 {
+                for &i in &all {
+                    if rows.lacks(i) && rows.room() == 0 {
+                        rows.forget();
+                        assert!(rows.room() > 0);
+                    }
+                    rows.prepare(&[i]);
+                    let numbers = rows.made_together * rows.every.n_made() * n;
+                    let bytes = rows.used as u64 * each + 4 * numbers as u64;
+                    assert!(bytes <= memory, "{bytes} bytes of {memory}");
+                }
             }
-            let held = rows.slots.iter().filter(|s| matches!(s, Slot::At { .. }));
-            let held = held.count() as u64;
-            assert!(held <= samples && (samples < n as u64 || held == n as u64));
+            rows.forget();
+            let held = rows.places.iter().flatten().count();
+            assert!(held == rows.most_held.min(n) && (samples < 130 || held == n));
+            assert!(samples < 30 || held > 0);
         }
     }
 }

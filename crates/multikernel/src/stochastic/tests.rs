@@ -383,22 +383,32 @@ proptest! {
                     Follow::Forget => scores.forget(),
                 }
                 let mut f = vec![0.0; outputs];
-                scores.visit(place);
-                learner.scores(scores.at(place), &mut f);
+                scores.weighted(place, &[1.0, 0.0, 0.5], &mut f);
+                let mut at = vec![0.0; outputs * kernels];
+                for (k, at) in at.chunks_mut(kernels).enumerate() {
+                    scores.of_class(place, k, at);
+                }
                 // the kernels' own scores now
                 let exact = data.gram.kernel_scores(
                     &[i], &[0, 1, 2], Coefficients::new(learner.kept_coefficients(), outputs));
                 let size = exact.iter().fold(1e-300f64, |x, v| x.max(v.abs()));
-                for m in 0..kernels {
-                    for k in 0..outputs {
-                        let (got, want) = (scores.at(place)[k * kernels + m], exact[m * outputs + k]);
+                for k in 0..outputs {
+                    for m in 0..kernels {
+                        let (got, want) = (at[k * kernels + m], exact[m * outputs + k]);
                         prop_assert!((got - want).abs() <= 1e-9 * size, "{got} instead of {want}");
                     }
+                    let want = exact[k] + 0.5 * exact[2 * outputs + k];
+                    prop_assert!((f[k] - want).abs() <= 1e-9 * size, "{} instead of {want}", f[k]);
                 }
                 let gradient = objective.gradient(i, &vec![0.0; outputs], 0.1 + random.uniform());
                 let diagonal: Vec<f64> =
                     (0..kernels).map(|m| f64::from(data.kernels[m][i * n + i])).collect();
-                learner.add(i, 1.0, &gradient, scores.at(place), &diagonal, &mut changes);
+                let of_classes: Vec<f64> = gradient
+                    .entries()
+                    .iter()
+                    .flat_map(|&(k, _)| at[k * kernels..][..kernels].to_vec())
+                    .collect();
+                learner.add(i, 1.0, &gradient, &of_classes, &diagonal, &mut changes);
                 scores.update(place, &changes);
             }
             scores.end();
@@ -410,12 +420,12 @@ proptest! {
         for (got, want) in forms.iter().zip(&want) {
             prop_assert!((got - factor * want).abs() <= 1e-9 * factor * want);
         }
-        scores.settle();
-        if let Some(products) = scores.products(learner.kept_coefficients()) {
+        if let Some((products, combined)) = scores.look(learner.kept_coefficients(), &[1.0, 0.0, 0.5]) {
             assert_close(&products, &want, 1e-9, "products");
+            let again = scores.products(learner.kept_coefficients());
+            prop_assert_eq!(again, Some(products));
             let everyone: Vec<usize> = (0..n).collect();
             let exact = data.gram.kernel_scores(&everyone, &[0, 1, 2], kept);
-            let combined = scores.combined(&[1.0, 0.0, 0.5]).unwrap();
             let want: Vec<f64> = exact
                 .chunks(kernels * outputs)
                 .flat_map(|row| (0..outputs).map(|k| row[k] + 0.5 * row[2 * outputs + k]))
@@ -779,6 +789,18 @@ fn memory_chooses_the_storage_and_validation_is_watched() {
     assert_eq!(stored.storage, Storage::Stored);
     assert_eq!(lean.storage, Storage::OnTheFly);
     assert_close(&lean.coefficients, &stored.coefficients, 1e-9, "on the fly");
+    // Scores, and values of some samples only: updates are taken in whenever there is no room for another.
+    let scores = 8 * 150 * 4 * 3;
+    for samples in [20, 60, 120] {
+        let some = with(scores + 4 * 64 * 16 * 4 + samples * 4 * 150 * 4);
+        assert_eq!(some.storage, Storage::Stored);
+        assert_close(
+            &some.coefficients,
+            &stored.coefficients,
+            1e-9,
+            "some values",
+        );
+    }
     let last = stored.history.last().unwrap();
     assert!(last.validation.unwrap() > 0.8);
     assert_eq!(stored.history.len(), 4);

@@ -128,19 +128,17 @@ impl Theta {
         -step * slope / self.scale
     }
 
-    /// The lengths after `changes` (output, what is added to ĉ) at a sample, given its scores (K_m ĉ) and K_m(x, x).
-    pub(crate) fn add(
+    /// The lengths after changes at a sample: what is added to ĉ of an output, and the sample's scores (K_m ĉ) of that output; given
+    /// its K_m(x, x).
+    pub(crate) fn add<'s>(
         &mut self,
-        changes: &[(usize, f64)],
-        kernel_scores: &[f64],
+        changes: impl Iterator<Item = (f64, &'s [f64])>,
         diagonal: &[f64],
     ) {
-        let kernels = self.weights.len();
         let mut squares = 0.0;
-        for &(k, change) in changes {
+        for (change, scores) in changes {
             squares += change * change;
-            let row = &kernel_scores[k * kernels..(k + 1) * kernels];
-            for (q, f) in self.squares.iter_mut().zip(row) {
+            for (q, f) in self.squares.iter_mut().zip(scores) {
                 *q += 2.0 * change * f;
             }
         }
