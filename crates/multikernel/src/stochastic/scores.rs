@@ -15,10 +15,11 @@ use crate::gram::Gram;
 use crate::pages::zeros;
 use rayon::prelude::*;
 
-/// Samples that take in updates together: their scores stay in cache while all updates pass,
-const TOGETHER: usize = 8;
-/// and so many times as many in a task.
-const TASK: usize = 8;
+/// Scores that take in updates together: they stay in cache while all updates pass,
+const TOGETHER: usize = 1 << 15;
+/// and those of so many samples, whose values for an update lie side by side.
+const LEAST_TOGETHER: usize = 8;
+const MOST_TOGETHER: usize = 64;
 /// Kernels that are added at a time where there are so many,
 const WIDE: usize = 8;
 /// and where there are fewer.
@@ -128,6 +129,11 @@ impl<'g> Scores<'g> {
     /// Numbers per sample.
     fn width(&self) -> usize {
         self.outputs * self.kernels()
+    }
+
+    /// Samples whose scores take in updates together.
+    fn together(&self) -> usize {
+        (TOGETHER / self.width()).clamp(LEAST_TOGETHER, MOST_TOGETHER)
     }
 
     /// Samples whose scores are enough work for a thread.
@@ -260,15 +266,14 @@ impl<'g> Scores<'g> {
     /// The scores of all samples take in the updates, and are looked at while they are in cache: a number of samples at a time, the first
     /// of which is given. Answers in the order of the samples, so that nothing depends on the number of threads.
     fn pass<T: Send>(&mut self, look: impl Fn(usize, &[f64]) -> T + Sync) -> Vec<T> {
-        let (width, kernels) = (self.width(), self.kernels());
+        let (width, kernels, together) = (self.width(), self.kernels(), self.together());
         let changes = by_class(&self.updates, &self.rows);
         self.kept
-            .par_chunks_mut(TOGETHER * width)
-            .with_min_len(TASK)
+            .par_chunks_mut(together * width)
             .enumerate()
             .map(|(part, kept)| {
-                take_in(kept, width, part * TOGETHER, kernels, &changes);
-                look(part * TOGETHER, kept)
+                take_in(kept, width, part * together, kernels, &changes);
+                look(part * together, kept)
             })
             .collect()
     }
@@ -342,9 +347,10 @@ impl<'g> Scores<'g> {
             return None;
         }
         let (outputs, width, kernels) = (self.outputs, self.width(), self.kernels());
-        let stored = self.kept.par_chunks(TOGETHER * width).with_min_len(TASK);
+        let together = self.together();
+        let stored = self.kept.par_chunks(together * width);
         let parts: Vec<Vec<f64>> = stored
-            .zip(x.par_chunks(TOGETHER * outputs))
+            .zip(x.par_chunks(together * outputs))
             .map(|(kept, x)| products(kept, x, kernels))
             .collect();
         let mut sums = vec![0.0; kernels];
