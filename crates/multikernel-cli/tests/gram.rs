@@ -214,6 +214,36 @@ fn memory_is_a_bound() {
 
 #[test]
 #[cfg(target_os = "linux")]
+fn a_model_with_weights_for_every_class_is_measured_within_the_bound() {
+    let folder = Folder::new();
+    let n = 2000;
+    let class = |i: usize| i % 3;
+    for view in 0..4 {
+        folder.array(&format!("x{view}.npy"), &[n, 2], |k| {
+            // hardly told apart, so that the model keeps nearly all samples
+            let own = class(k / 2) == (view + k) % 3;
+            noise(k + 7 * view) + 0.1 * f32::from(u8::from(own))
+        });
+    }
+    let labels: Vec<String> = (0..n).map(|i| class(i).to_string()).collect();
+    folder.write("y.txt", labels.join("\n"));
+    // Four statistics between all samples and those kept would not fit.
+    let limit = 48 << 20;
+    let mut arguments = vec!["train", "--labels", "y.txt", "--multiclass", "ovr"];
+    for view in ["x0.npy", "x1.npy", "x2.npy", "x3.npy"] {
+        arguments.extend(["--features", view]);
+    }
+    arguments.extend(["--memory", "48MiB", "--no-baselines", "--threads", "2"]);
+    arguments.extend(["--tol", "0.1", "--model", "m.mk"]);
+    let result = folder.json(&arguments);
+    let peak = result["peak_memory_bytes"]
+        .as_u64()
+        .expect("known on Linux");
+    assert!(peak <= limit, "{peak} bytes of {limit}");
+}
+
+#[test]
+#[cfg(target_os = "linux")]
 fn mapped_matrices_stay_within_the_bound_too() {
     let folder = Folder::new();
     let n = 3000;

@@ -154,9 +154,15 @@ impl<'g> Rows<'g> {
         if let Held::Some(rows) = &mut self.held {
             rows.hold(samples, &self.combined);
             if rows.count > rows.whole_from {
-                self.held = Held::Matrix(self.combined.matrix());
+                self.hold_all();
             }
         }
+    }
+
+    /// Rows that are held go first: together with the matrix they may be more than the memory.
+    fn hold_all(&mut self) {
+        self.held = Held::Matrix(Vec::new());
+        self.held = Held::Matrix(self.combined.matrix());
     }
 
     /// Has the rows of the samples with a coefficient ready, as far as memory allows: a product needs them, and steps ask for them.
@@ -167,9 +173,7 @@ impl<'g> Rows<'g> {
         let halved = self.combined.is_halved() && 2 * support.len() > self.n;
         match &self.held {
             Held::Matrix(_) => {}
-            Held::Some(_) if halved && capacity >= self.n => {
-                self.held = Held::Matrix(self.combined.matrix());
-            }
+            Held::Some(_) if halved && capacity >= self.n => self.hold_all(),
             Held::Some(_) if support.len() <= capacity => self.hold(&support),
             Held::Some(_) => {}
         }

@@ -12,7 +12,7 @@ const BLOCK_BYTES: usize = 32 << 20;
 /// And at most so many rows.
 const BLOCK_ROWS: usize = 8192;
 /// About so many bytes of statistics are stored, where that helps.
-const STORED_BYTES: usize = 64 << 20;
+const STORED_BYTES: usize = 16 << 20;
 
 /// Scores of new samples.
 #[derive(Debug, Clone, PartialEq)]
