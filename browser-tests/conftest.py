@@ -12,7 +12,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 
 ROOT = Path(__file__).parents[1]
-#: Pages that the library's tests leave behind (crates/multikernel/tests/report.rs).
+#: Pages that the library's tests leave behind (crates/multikernel-report/tests/report.rs).
 PAGES = ROOT / "target" / "tmp" / "report-pages"
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -101,6 +101,6 @@ def demo(tmp_path_factory):
 
 
 def pages():
-    """Names of the pages; made by `cargo test -p multikernel --test report`."""
+    """Names of the pages; made by `cargo test -p multikernel-report`."""
     names = sorted(page.stem for page in PAGES.glob("*.html"))
-    return names or pytest.exit("there are no pages to look at; run cargo test -p multikernel --test report", 1)
+    return names or pytest.exit("there are no pages to look at; run cargo test -p multikernel-report", 1)

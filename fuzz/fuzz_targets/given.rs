@@ -1,6 +1,6 @@
 #![no_main]
 use libfuzzer_sys::fuzz_target;
-use multikernel::data::{LoadOptions, Purpose};
+use multikernel_io::{LoadOptions, Purpose};
 use multikernel_fuzz::load_one;
 
 // Given matrices, for training or prediction, from .npy or .npz: the first byte chooses.

@@ -1,6 +1,7 @@
 #![no_main]
 use libfuzzer_sys::fuzz_target;
-use multikernel::data::{LoadOptions, Targets, Task, infer_task, load_from};
+use multikernel_io::{LoadOptions, load_from};
+use multikernel::data::{Targets, Task, infer_task};
 use std::collections::BTreeMap;
 
 // Labels as text (even first byte) or as an array, for one given matrix of as many samples as there are lines.

@@ -1,6 +1,7 @@
 //! What the fuzz targets share: a file of any content is loaded, and whatever the answer is, it must be an answer.
 
-use multikernel::data::{LoadOptions, ViewData, load_from};
+use multikernel_io::{LoadOptions, load_from};
+use multikernel::data::ViewData;
 use std::collections::BTreeMap;
 
 /// Reading within this much memory must succeed or be refused; run with a limit of libFuzzer above it.

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from . import _data, _html, _native, plotting
 from ._path import Path as RegularisationPath
-from ._prepare import Prepared, called, checked_weights, first, number
+from ._prepare import Prepared, called, checked_weights, first, positive
 from ._progress import Listener, threads
 from .kernels import Kernel, Plan
 
@@ -205,8 +205,9 @@ class BaseMKL(KernelEstimator):
 
     # ---- training ---------------------------------------------------------------------------------------------------
 
-    def _options(self) -> dict[str, Any]:
-        """Arguments of the library's training."""
+    def _settings(self) -> _native.Settings:
+        """What to train; every word is checked here, before anybody looks at data."""
+        self._check_words()
         norm, matrix = self.norm, None
         if isinstance(norm, np.ndarray):
             norm, matrix = "lp:2", np.asarray(norm, dtype=np.float64)
@@ -214,29 +215,42 @@ class BaseMKL(KernelEstimator):
                 raise ValueError(f"norm: the array has the shape {matrix.shape}; give a matrix (kernels, kernels)")
         elif isinstance(norm, str) and norm.startswith("noniso:"):
             norm, matrix = "lp:2", np.asarray(np.load(norm.partition(":")[2]), dtype=np.float64)
-        bias = {True: "on", False: "off"}.get(self.bias, self.bias) if isinstance(self.bias, bool) else self.bias
-        words = {"norm": norm, "solver": self.solver, "bias": bias}
-        for name, value in words.items():
-            if not isinstance(value, str):
-                raise TypeError(f"{name}: it is {value!r}; give a word, see the documentation of {type(self).__name__}")
+        return _native.Settings(
+            norm=norm,
+            norm_matrix=matrix,
+            c=positive("C", self.C),
+            solver=self.solver,
+            loss=self.loss,
+            multiclass=self._multiclass_word(),
+            bias={True: "on", False: "off"}[self.bias] if isinstance(self.bias, bool) else self.bias,
+            tol=positive("tol", self.tol),
+            max_iter=None if self.max_iter is None else int(self.max_iter),
+            seed=self._seed(),
+        )
+
+    def _check_words(self) -> None:
+        """What is of the wrong kind; what a word means is the library's to know."""
+        words = {
+            "norm": isinstance(self.norm, (str, np.ndarray)),
+            "solver": isinstance(self.solver, str),
+            "loss": self.loss is None or isinstance(self.loss, str),
+            "bias": isinstance(self.bias, (str, bool)),
+        }
+        for name, right in words.items():
+            if not right:
+                raise TypeError(
+                    f"{name}: it is {getattr(self, name)!r}; give a word, see the documentation of {type(self).__name__}"
+                )
         if self.max_iter is not None and (not isinstance(self.max_iter, Integral) or self.max_iter < 1):
             raise ValueError(f"max_iter: it is {self.max_iter!r}; give a whole number of at least 1, or None")
-        return {
-            **words,
-            "norm_matrix": matrix,
-            "c": number("C", self.C),
-            "loss": self.loss,
-            "multiclass": self._multiclass_word(),
-            "tol": number("tol", self.tol),
-            "max_iter": None if self.max_iter is None else int(self.max_iter),
-            "seed": self._seed(),
-            "threads": threads(self.n_jobs),
-        }
 
     def _multiclass_word(self) -> str:
         return "auto"
 
-    def _class_weight(self, targets, weights) -> str | dict[str, float] | None:
+    def _wants_probabilities(self) -> bool:
+        return False
+
+    def _class_weight(self, targets, merged: bool) -> str | dict[str, float] | None:
         return None
 
     def _read(self, X: Any, plan: Plan, reset: bool) -> _data.Samples:
@@ -249,7 +263,8 @@ class BaseMKL(KernelEstimator):
     def _prepare(self, X: Any, y: Any, sample_weight, listener: Listener, keep: bool) -> Prepared:
         """Everything before training: views, functions' matrices, copies merged, kernels computed."""
         plan = Plan(self.kernels)
-        options = self._options()
+        settings = self._settings()
+        count = threads(self.n_jobs)
         samples = self._read(X, plan, reset=True)
         n = len(samples.native)
         if n < 2:
@@ -263,23 +278,24 @@ class BaseMKL(KernelEstimator):
                 seen = samples.seen_by(function)
                 matrices.append(called(function, seen, seen, (n, n)))
             native = native.with_matrices([f.name for f in plan.functions], matrices, True)
-        prepared = Prepared(plan, options, samples, native, targets, weights)
+        prepared = Prepared(plan, settings, samples, native, targets, weights)
         prepared.merge()
         prepared.kernels = _native.Kernels(
-            prepared.native, plan.specs, plan.indefinite, options["seed"], options["threads"], listener.hook()
+            prepared.native, plan.specs, plan.indefinite, self._seed(), count, listener.hook()
         )
         return prepared
 
-    def _train(self, prepared: Prepared, listener: Listener, **changes: Any):
+    def _train(self, prepared: Prepared, listener: Listener, settings: _native.Settings, **wishes: Any):
         """Model, result object, and what else is known of the training."""
-        options = {**prepared.options, **changes}
-        options["class_weight"] = self._class_weight(prepared.all_targets, prepared.merged)
         model, training = prepared.kernels.fit(
             prepared.targets,
+            settings,
+            class_weight=self._class_weight(prepared.all_targets, prepared.merged),
             sample_weight=prepared.weights,
             training_rows=prepared.training_rows(),
+            threads=threads(self.n_jobs),
             listener=listener.hook(),
-            **options,
+            **wishes,
         )
         result = {**json.loads(training["result"]), **json.loads(training["record"])}
         return model, result, training
@@ -287,7 +303,9 @@ class BaseMKL(KernelEstimator):
     def _fit(self, X: Any, y: Any, sample_weight):
         with Listener(self.verbose, self.callback) as listener:
             prepared = self._prepare(X, y, sample_weight, listener, keep=True)
-            model, result, training = self._train(prepared, listener, look=True)
+            model, result, training = self._train(
+                prepared, listener, prepared.settings, look=True, probability=self._wants_probabilities()
+            )
             self._adopt(model, result, training["history"], None if prepared.by_place() else prepared.rows)
             self._alignments = training["alignments"]
             self.notes_ = prepared.native.notes + prepared.notes() + training["notes"]
@@ -300,7 +318,6 @@ class BaseMKL(KernelEstimator):
             if self._functions:
                 kept = model.columns.astype(np.intp)
                 self._reference = [_data.take(prepared.samples.seen_by(f), kept) for f in self._functions]
-            self._after_fit(prepared, listener)
         self._warn(result)
         if self.verbose:
             print(
@@ -308,9 +325,6 @@ class BaseMKL(KernelEstimator):
                 f"{len(self.support_)} of {result['n_samples']} samples have coefficients, {result['seconds']['train']:.2f} s"
             )
         return self
-
-    def _after_fit(self, prepared: Prepared, listener: Listener) -> None:
-        """For what a subclass does besides."""
 
     def _adopt(self, model: _native.Model, result: dict, history: dict, rows: np.ndarray | None) -> None:
         """Fitted attributes."""
@@ -498,16 +512,19 @@ class BaseMKL(KernelEstimator):
         """
         listed = lambda values, own: [own] if values is None else [values] if np.ndim(values) == 0 else list(values)  # noqa: E731
         points: list[tuple[str, float, dict]] = []
+        costs = [positive("C", one_c) for one_c in listed(C, self.C)]
+        settings = self._settings()
+        # Every norm is looked at before the data is.
+        grid = {one_norm: [settings.at(one_norm, cost) for cost in costs] for one_norm in map(str, listed(norm, self.norm))}
         with Listener(self.verbose, self.callback) as listener:
             prepared = self._prepare(X, y, sample_weight, listener, keep=False)
             names = prepared.kernels.names
-            costs = [number("C", one_c) for one_c in listed(C, self.C)]
             smallest = None
-            for one_norm in map(str, listed(norm, self.norm)):
+            for one_norm, each in grid.items():
                 # From small C to large, each from the one before; the first from that of the norm before.
                 start, found = smallest, dict[int, dict]()
                 for k in np.argsort(costs, kind="stable"):
-                    _, result, training = self._train(prepared, listener, norm=one_norm, c=costs[k], start=start)
+                    _, result, training = self._train(prepared, listener, each[k], start=start)
                     start = training["start"]
                     smallest = start if not found else smallest
                     found[k] = result

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
 from . import _data, _native
-from ._prepare import called, number
+from ._prepare import called, positive
 from ._progress import threads
 from .kernels import Plan
 
@@ -181,7 +181,8 @@ def rank_kernels(X, y, kernels=None, *, C=1.0, views=None, random_state=0, n_job
     (True, True)
     """
     count = threads(n_jobs)
+    cost = positive("C", C)
     _, fitted = _fitted(BaseEstimator(), X, Plan(kernels), views, random_state, count)
-    errors = fitted.leave_one_out(_targets(y), number("C", C), count)
+    errors = fitted.leave_one_out(_targets(y), cost, count)
     order = np.argsort(errors, kind="stable")
     return [fitted.names[m] for m in order], errors[order]

@@ -72,9 +72,10 @@ def load(path: str | Path):
     _restore_features(estimator, told, own)
     if told["task"] == "classify":
         estimator.classes_ = _classes(told["classes"], own.get("classes_dtype"))
-        # Files of the first versions of this package held it among the package's own things.
-        estimator._calibration = told.get("calibration") or own.get("calibration")
-        if estimator._calibration is not None:
+        if told["calibration"] is None and own.get("calibration") is not None:
+            # Files of the first versions of this package held it among the package's own things.
+            model.set_calibration(json.dumps(own["calibration"]))
+        if told["calibration"] is not None or own.get("calibration") is not None:
             estimator.probability = True
     if told["task"] == "one-class":
         estimator.offset_ = 1.0

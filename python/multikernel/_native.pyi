@@ -73,6 +73,21 @@ class Kernels:
     def fit(
         self,
         targets: Targets,
+        settings: Settings,
+        *,
+        class_weight: str | dict[str, float] | None = None,
+        sample_weight: NDArray[np.float64] | None = None,
+        training_rows: tuple[list[int], int] | None = None,
+        start: WarmStart | None = None,
+        look: bool = False,
+        probability: bool = False,
+        threads: int = 1,
+        listener: Listener | None = None,
+    ) -> tuple[Model, Training]: ...
+
+class Settings:
+    def __new__(
+        cls,
         *,
         norm: str,
         c: float,
@@ -80,18 +95,15 @@ class Kernels:
         loss: str | None,
         multiclass: str,
         bias: str,
-        class_weight: str | dict[str, float] | None,
-        sample_weight: NDArray[np.float64] | None,
         tol: float,
         max_iter: int | None,
         seed: int,
         norm_matrix: Matrix | None = None,
-        training_rows: tuple[list[int], int] | None = None,
-        start: WarmStart | None = None,
-        look: bool = False,
-        threads: int = 1,
-        listener: Listener | None = None,
-    ) -> tuple[Model, Training]: ...
+    ) -> Settings: ...
+    def at(self, norm: str, c: float) -> Settings: ...
+
+class OnlineSettings:
+    def __new__(cls, *, solver: str, norm: str, c: float, budget: str | None = None) -> OnlineSettings: ...
 
 class Model:
     @staticmethod
@@ -105,6 +117,7 @@ class Model:
     ) -> tuple[NDArray[np.float64], list[str]]: ...
     def set_training(self, json: str) -> None: ...
     def set_calibration(self, json: str | None) -> None: ...
+    def probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64] | None: ...
     def evaluation(
         self,
         scores: NDArray[np.float64],
@@ -130,12 +143,9 @@ class Online:
         cls,
         first: Views,
         kernels: Sequence[str],
+        settings: OnlineSettings,
         *,
-        solver: str,
-        norm: str,
-        c: float,
         classes: list[str],
-        budget: str | None = None,
         seed: int = 0,
         threads: int = 1,
         listener: Listener | None = None,
@@ -164,6 +174,8 @@ def merge_copies(
     views: Views, targets: Targets, sample_weight: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.uint64], NDArray[np.float64]] | None: ...
 def parse_kernels(spec: str) -> list[str]: ...
+def check_kernels(kernels: Sequence[str], indefinite: str) -> None: ...
+def defaults() -> str: ...
 def spec_text(json: str) -> str: ...
 def solvers() -> str: ...
 def panic_on_purpose() -> None: ...

@@ -36,9 +36,9 @@ class OnlineMKLClassifier(ByScores, ClassifierMixin, KernelEstimator):
     ----------
     kernels : None, str, Kernel or list of them
         As for `MKLClassifier`; functions and precomputed matrices cannot follow a stream.
-    norm : str, default="lp:4/3"
-        How kernels share: ``"lp:P"`` with 1 < P, ``"block:R"`` with 1 < R ≤ 2, or ``"block:auto"``, which fits R to the number
-        of kernels.
+    norm : str, default="block:auto"
+        How kernels share: ``"block:R"`` with 1 < R ≤ 2, ``"block:auto"``, which fits R to the number of kernels, or ``"lp:P"``
+        with 1 < P.
     C : float, default=1.0
         Largest step of the solvers pa1 and omcl; the others do not use it.
     solver : str, default="auto"
@@ -46,7 +46,7 @@ class OnlineMKLClassifier(ByScores, ClassifierMixin, KernelEstimator):
         ``"obscure:eta=2"``), ``"pegasos"`` (``"pegasos:lambda=0.001"``), ``"pa1"`` (on the average kernel) or ``"omcl"`` (every
         kernel by itself, and a combiner).
     max_iter : int or None
-        Passes over the data in `fit`; None: 5.
+        Passes over the data in `fit`; None: 1.
     views : dict or None
         As for `MKLClassifier`.
     random_state : int, RandomState or None
@@ -93,7 +93,7 @@ class OnlineMKLClassifier(ByScores, ClassifierMixin, KernelEstimator):
     def __init__(
         self,
         kernels=None,
-        norm="lp:4/3",
+        norm="block:auto",
         C=1.0,
         solver="auto",
         max_iter=None,
@@ -139,14 +139,15 @@ class OnlineMKLClassifier(ByScores, ClassifierMixin, KernelEstimator):
         OnlineMKLClassifier
             This estimator.
         """
-        passes = 5 if self.max_iter is None else self.max_iter
+        passes = 1 if self.max_iter is None else self.max_iter
         if not isinstance(passes, Integral) or passes < 1:
             raise ValueError(f"max_iter: it is {passes!r}; give a whole number of at least 1, or None")
+        plan, settings = self._plan(), self._settings()
         samples, values = self._read(X, y, reset=True)
         if len(values) and len(np.unique(values)) < 2:
             raise ValueError("y: there is 1 class; to classify give samples of at least two classes")
         with Listener(self.verbose, self.callback) as listener:
-            self._begin(samples, np.unique(values), listener)
+            self._begin(plan, settings, samples, np.unique(values), listener)
             labels = [_spelled(value) for value in values]
             try:
                 for pass_ in range(passes):
@@ -179,10 +180,11 @@ class OnlineMKLClassifier(ByScores, ClassifierMixin, KernelEstimator):
             This estimator.
         """
         first = not hasattr(self, "_online")
+        plan, settings = self._plan(), self._settings()
         samples, values = self._read(X, y, reset=first)
         with Listener(self.verbose, self.callback) as listener:
             if first:
-                self._begin(samples, np.unique(values if classes is None else classes), listener)
+                self._begin(plan, settings, samples, np.unique(values if classes is None else classes), listener)
             self._add_classes(values)
             labels = [_spelled(value) for value in values]
             try:
@@ -209,7 +211,7 @@ class OnlineMKLClassifier(ByScores, ClassifierMixin, KernelEstimator):
             raise ValueError(f"y: there are {len(y)} labels for {len(samples.native)} samples; give one for each sample")
         return samples, y
 
-    def _begin(self, samples: _data.Samples, classes: np.ndarray, listener: Listener) -> None:
+    def _plan(self) -> Plan:
         plan = Plan(self.kernels)
         if plan.given or plan.functions:
             what = "functions" if plan.functions else "precomputed matrices"
@@ -217,19 +219,35 @@ class OnlineMKLClassifier(ByScores, ClassifierMixin, KernelEstimator):
                 f"kernels: {what} cannot follow a stream, whose samples are not known beforehand; give kernels of features, "
                 "or take MKLClassifier"
             )
+        return plan
+
+    def _settings(self) -> _native.OnlineSettings:
+        """How to learn; every word is checked here, before anybody looks at data."""
         for name in ("norm", "solver"):
             if not isinstance(getattr(self, name), str):
                 raise TypeError(f"{name}: it is {getattr(self, name)!r}; give a word, see the documentation")
+        return _native.OnlineSettings(
+            solver=self.solver,
+            norm=self.norm,
+            c=number("C", self.C),
+            budget=None if self.budget is None else str(self.budget),
+        )
+
+    def _begin(
+        self,
+        plan: Plan,
+        settings: _native.OnlineSettings,
+        samples: _data.Samples,
+        classes: np.ndarray,
+        listener: Listener,
+    ) -> None:
         self.classes_ = classes
         self._file_views = None
         self._online = _native.Online(
             samples.native,
             plan.specs,
-            solver=self.solver,
-            norm=self.norm,
-            c=number("C", self.C),
+            settings,
             classes=[_spelled(c) for c in classes],
-            budget=None if self.budget is None else str(self.budget),
             seed=self._seed(),
             threads=threads(self.n_jobs),
             listener=listener.hook(),

@@ -21,14 +21,14 @@ class Prepared:
     def __init__(
         self,
         plan: Plan,
-        options: dict[str, Any],
+        settings: _native.Settings,
         samples: Samples,
         native: _native.Views,
         targets: _native.Targets,
         weights: np.ndarray | None,
     ):
         self.plan = plan
-        self.options = options
+        self.settings = settings
         self.samples = samples
         self.native = native
         self.n = len(native)
@@ -99,6 +99,13 @@ def number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (Real, np.number)):
         raise TypeError(f"{name}: it is {value!r}; give a number")
     return float(value)
+
+
+def positive(name: str, value: Any) -> float:
+    found = number(name, value)
+    if not 0 < found < np.inf:
+        raise ValueError(f"{name}: it is {value}; give a positive finite number")
+    return found
 
 
 def checked_weights(sample_weight: Any, n: int) -> np.ndarray | None:

@@ -371,6 +371,7 @@ class Plan:
             if names.index(function.name) < k:
                 function.name = f"{function.name}_{k}"
             self.specs[function.place] = function.spec()
+        _native.check_kernels(self.specs, self.indefinite)
         if self.given and self.functions:
             raise ValueError(
                 "kernels: functions look at features, but other kernels are precomputed; compute all of them beforehand"

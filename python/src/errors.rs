@@ -7,16 +7,32 @@ use serde::Serialize;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+/// Settings that this package spells otherwise than the library.
+const SPELLED: [(&str, &str); 3] = [
+    ("class-weight", "class_weight"),
+    ("sample-weight", "sample_weight"),
+    ("probabilities", "probability"),
+];
+
 /// The exception for an error: its sentence, in the words of this package.
-pub(crate) fn exception(error: Error) -> PyErr {
+pub(crate) fn exception(mut error: Error) -> PyErr {
+    if let Error::Input(input) = &mut error
+        && let Some((_, own)) = SPELLED.iter().find(|(theirs, _)| *theirs == input.place)
+    {
+        input.place = (*own).into();
+    }
     // Options of the program have other names here.
     let text = error
         .to_string()
         .replace(
-            "--indefinite clip, shift or allow",
+            "`indefinite` clip, shift or allow",
             "kernels='precomputed:indefinite=clip' (or shift, allow)",
         )
-        .replace("--indefinite shift", "indefinite=shift");
+        .replace("`indefinite` shift", "indefinite=shift")
+        .replace(
+            "such as `groups` a,a,b",
+            "by kernels.precomputed(matrix, group=…)",
+        );
     match error {
         Error::Io { source, .. } => std::io::Error::new(source.kind(), text).into(),
         Error::Memory { .. } => PyMemoryError::new_err(text),

@@ -5,8 +5,8 @@
 //! that called, whatever thread the news came from.
 
 use crate::errors::{exception, from_panic};
-use multikernel::certificate::relative_gap;
 use multikernel::observe::{Observer, Progress};
+use multikernel::problem::relative_gap;
 use multikernel::{Error, Result};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

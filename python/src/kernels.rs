@@ -4,17 +4,17 @@ use crate::errors::{guarded, to_json};
 use crate::job;
 use crate::machine::memory_to_use;
 use crate::model::{Model, Start, Training};
+use crate::settings::Settings;
 use crate::targets::GivenTargets;
-use crate::views::{Matrix, Views};
-use multikernel::baseline::leave_one_out;
+use crate::views::Views;
 use multikernel::data::Targets;
-use multikernel::dual::Status;
-use multikernel::gram::{Gram, KernelSet, Options};
-use multikernel::inspect::{ALIGNED_SAMPLES, KernelSample, glance, inspect_kernels};
+use multikernel::gram::{Gram, Indefinite, KernelSet, Options};
+use multikernel::inspect::{ALIGNED_SAMPLES, inspect_kernels};
 use multikernel::kernel::{KernelSpec, choose};
-use multikernel::mkl::{ClassWeight, Mkl, WarmStart};
-use multikernel::norm::NormSpec;
 use multikernel::observe::Observer;
+use multikernel::pipeline;
+use multikernel::train::baseline::leave_one_out;
+use multikernel::train::{ClassWeight, Mkl};
 use multikernel::{Error, Result};
 use numpy::ndarray::{Array2, Array3};
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3, PyReadonlyArray1};
@@ -40,7 +40,29 @@ pub(crate) fn spec_text(json: &str) -> PyResult<String> {
     guarded(|| Ok(from_json(json)?.to_string()))
 }
 
-pub(crate) fn from_json(json: &str) -> Result<KernelSpec> {
+/// Refuses kernels (JSON) that cannot be, and words for indefinite matrices that mean nothing, before there are samples.
+#[pyfunction]
+pub(crate) fn check_kernels(kernels: Vec<String>, indefinite: &str) -> PyResult<()> {
+    guarded(|| {
+        all_from_json(&kernels)?;
+        wish(indefinite)?;
+        Ok(())
+    })
+}
+
+/// What to do with matrices that are not positive semidefinite.
+fn wish(indefinite: &str) -> Result<Indefinite> {
+    match indefinite {
+        "error" => Ok(Indefinite::Error),
+        other => other.parse(),
+    }
+}
+
+pub(crate) fn all_from_json(kernels: &[String]) -> Result<Vec<KernelSpec>> {
+    kernels.iter().map(|kernel| from_json(kernel)).collect()
+}
+
+fn from_json(json: &str) -> Result<KernelSpec> {
     serde_json::from_str(json).map_err(|error| {
         // The sentence is the library's; the position in the JSON means nothing to the user.
         let text = error.to_string();
@@ -73,19 +95,11 @@ impl Kernels {
         threads: usize,
         listener: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let specs = guarded(|| {
-            kernels
-                .iter()
-                .map(|k| from_json(k))
-                .collect::<Result<Vec<_>>>()
-        })?;
+        let (specs, indefinite) = guarded(|| Ok((all_from_json(&kernels)?, wish(indefinite)?)))?;
         let options = Options {
             memory: memory_to_use(),
             seed,
-            indefinite: match indefinite {
-                "error" => multikernel::gram::Indefinite::Error,
-                other => guarded(|| other.parse())?,
-            },
+            indefinite,
         };
         let views = &views.inner;
         job::run(py, threads, listener.as_ref(), |reporter| {
@@ -188,104 +202,62 @@ impl Kernels {
         Ok(errors.into_pyarray(py))
     }
 
-    /// Trains on these kernels; `start` is the result for another C or norm, `look` asks for warnings and what a report shows of kernels.
-    #[pyo3(signature = (targets, *, norm, c, solver, loss, multiclass, bias, class_weight, sample_weight, tol, max_iter,
-        seed, norm_matrix=None, training_rows=None, start=None, look=false, threads=1, listener=None))]
+    /// Trains on these kernels; `start` is the result for another C or norm, `look` asks for warnings and what a report shows
+    /// of kernels, `probability` for a model with probabilities.
+    #[pyo3(signature = (targets, settings, *, class_weight=None, sample_weight=None, training_rows=None, start=None, look=false,
+        probability=false, threads=1, listener=None))]
     #[allow(
         clippy::too_many_arguments,
-        reason = "each is an option of the estimators"
+        reason = "a function of Python with arguments that have names"
     )]
     fn fit<'py>(
         &self,
         py: Python<'py>,
         targets: Option<GivenTargets<'py>>,
-        norm: &str,
-        c: f64,
-        solver: &str,
-        loss: Option<&str>,
-        multiclass: &str,
-        bias: &str,
+        settings: &Settings,
         class_weight: Option<GivenClassWeight>,
         sample_weight: Option<PyReadonlyArray1<'py, f64>>,
-        tol: f64,
-        max_iter: Option<usize>,
-        seed: u64,
-        norm_matrix: Option<Matrix<'py>>,
         training_rows: Option<(Vec<usize>, usize)>,
         start: Option<&Start>,
         look: bool,
+        probability: bool,
         threads: usize,
         listener: Option<Py<PyAny>>,
     ) -> PyResult<(Model, Training)> {
-        let mut mkl = guarded(|| {
-            Ok(Mkl {
-                norm: norm.parse()?,
-                c,
-                solver: solver.parse()?,
-                loss: loss.map(str::parse).transpose()?,
-                multiclass: multiclass.parse()?,
-                bias: bias.parse()?,
-                tolerance: tol,
-                ..Mkl::default()
-            })
-        })?;
-        mkl.class_weight = match class_weight {
-            None => ClassWeight::None,
-            Some(GivenClassWeight::Word(word)) => guarded(|| word.parse())?,
-            Some(GivenClassWeight::Each(weights)) => ClassWeight::Given(weights),
+        let mkl = Mkl {
+            class_weight: match class_weight {
+                None => ClassWeight::None,
+                Some(GivenClassWeight::Word(word)) => guarded(|| word.parse())?,
+                Some(GivenClassWeight::Each(weights)) => ClassWeight::Given(weights),
+            },
+            sample_weight: sample_weight.map(|w| w.as_array().to_vec()),
+            start: start.map(|start| start.inner.clone()),
+            ..settings.mkl.clone()
         };
-        mkl.sample_weight = sample_weight.map(|w| w.as_array().to_vec());
-        mkl.stochastic.seed = seed;
-        if let Some(max_iter) = max_iter {
-            match mkl.solver.is_stochastic() {
-                true => mkl.stochastic.epochs = max_iter,
-                false => mkl.max_rounds = max_iter,
-            }
-        }
-        if let Some(matrix) = norm_matrix {
-            mkl.norm = NormSpec::NonIsotropic("given".into());
-            mkl.matrix = matrix.doubles();
-        }
         let targets = GivenTargets::targets(targets.as_ref());
-        mkl.start = start.map(|start| start.inner.clone());
-        let (mut fitted, sample, glanced) = job::run(py, threads, listener.as_ref(), |reporter| {
+        let each = 4 * self.set.gram().n_families().max(1);
+        let most = (KEPT_FOR_ALIGNMENTS / each).isqrt();
+        let training = pipeline::Training {
+            seed: mkl.stochastic.seed,
+            memory: &memory_to_use,
+            probabilities: probability,
+            aligned: look.then(|| most.clamp(FEWEST_ALIGNED, ALIGNED_SAMPLES)),
+            notes: self.notes.clone(),
+            mkl,
+            ..pipeline::Training::default()
+        };
+        let mut outcome = job::run(py, threads, listener.as_ref(), |reporter| {
             check_count(&targets, self.set.gram().n_rows())?;
-            let mut fitted = mkl.fit(&self.set, &targets, reporter)?;
-            let begin = Instant::now();
-            if look {
-                fitted.warnings.splice(0..0, glance(&self.set));
-            }
-            let glanced = begin.elapsed().as_secs_f64();
-            let mut sample = None;
-            if look && fitted.status != Status::Stopped {
-                let options = Options {
-                    memory: memory_to_use(),
-                    seed,
-                    ..Options::default()
-                };
-                let mut notes = Vec::new();
-                let each = 4 * self.set.gram().n_families().max(1);
-                let most = (KEPT_FOR_ALIGNMENTS / each).isqrt();
-                sample = KernelSample::of_trained(
-                    &self.set,
-                    &targets,
-                    &fitted,
-                    most.clamp(FEWEST_ALIGNED, ALIGNED_SAMPLES),
-                    &options,
-                    reporter,
-                    &mut notes,
-                );
-                fitted.notes.append(&mut notes);
-            }
-            Ok((fitted, sample, glanced))
+            training.run_on(&self.set, &targets, reporter)
         })?;
-        let start = WarmStart::of(&fitted);
+        let seconds = &mut outcome.result.seconds;
+        seconds.kernels += self.seconds;
+        seconds.total += self.seconds;
         if let Some((rows, n)) = training_rows {
-            guarded(|| fitted.model.trained_on(&rows, n))?;
+            guarded(|| outcome.fitted.model.trained_on(&rows, n))?;
         }
-        let mut training = Training::new(py, &fitted, sample, start, seed, self.seconds + glanced)?;
-        training.add_notes(&self.notes);
-        Ok((Model::from(fitted.model), training))
+        let training = Training::new(py, &mut outcome)?;
+        Ok((Model::from(outcome.fitted.model), training))
     }
 }
 

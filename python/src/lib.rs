@@ -1,7 +1,7 @@
 //! The native half of the Python package: NumPy arrays in, the library's work without the GIL, NumPy arrays out.
 //!
-//! `job` runs work while Python stays responsive, `views` and `targets` take data in, `kernels`, `model` and `online`
-//! wrap the library's nouns. What users call is in `multikernel/`, in Python.
+//! `job` runs work while Python stays responsive, `views` and `targets` take data in, `settings` checks
+//! words, `kernels`, `model` and `online` wrap the library's nouns. What users call is in `multikernel/`, in Python.
 
 mod errors;
 mod job;
@@ -9,6 +9,7 @@ mod kernels;
 mod machine;
 mod model;
 mod online;
+mod settings;
 mod targets;
 mod views;
 
@@ -17,11 +18,13 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::kernels::{Kernels, parse_kernels, spec_text};
+    use super::kernels::{Kernels, check_kernels, parse_kernels, spec_text};
     #[pymodule_export]
     use super::model::{Alignments, Model, Start};
     #[pymodule_export]
     use super::online::Online;
+    #[pymodule_export]
+    use super::settings::{OnlineSettings, Settings, defaults};
     #[pymodule_export]
     use super::views::{Views, merge_copies};
     #[pymodule_export]
@@ -31,7 +34,7 @@ mod _native {
 /// Name, problem, paper and what it certifies of every solver, as JSON.
 #[pyfunction]
 fn solvers() -> PyResult<String> {
-    errors::to_json(&multikernel::mkl::SOLVERS)
+    errors::to_json(&multikernel::train::SOLVERS)
 }
 
 /// Panics inside of a job: the tests see that it becomes a RuntimeError.

@@ -3,15 +3,15 @@
 use crate::errors::{guarded, to_json};
 use crate::job;
 use crate::views::Views;
-use multikernel::certificate::relative_gap;
 use multikernel::data::ViewData;
-use multikernel::evaluate::{Bootstrap, Known, evaluate};
 use multikernel::inspect::KernelSample;
-use multikernel::mkl::{Fitted, WarmStart};
-use multikernel::model::Scores;
+use multikernel::measure::Scores;
 use multikernel::observe::{self, Observer};
-use multikernel::record::{Evaluation, Record};
-use multikernel::result::ResultObject;
+use multikernel::pipeline::Outcome;
+use multikernel::problem::relative_gap;
+use multikernel::record::Evaluation;
+use multikernel::select::{Bootstrap, Known, evaluate};
+use multikernel::train::WarmStart;
 use multikernel::{Error, Result};
 use numpy::ndarray::Array2;
 use numpy::{
@@ -118,11 +118,7 @@ impl Model {
     ) -> PyResult<String> {
         let model = &self.inner;
         let (n, width) = (scores.shape()[0], scores.shape()[1]);
-        let names = match model.classes() {
-            [_, second] if width == 1 => vec![second.clone()],
-            classes if width == classes.len() => classes.to_vec(),
-            _ => vec!["score".into()],
-        };
+        let names = score_names(model, width);
         let known = classes.as_ref().map(|c| c.len());
         let known = known.or(values.as_ref().map(|v| v.len()));
         if known.unwrap_or(n) != n || width != names.len() {
@@ -165,7 +161,7 @@ impl Model {
 
     /// The report, a page of HTML.
     fn report_html(&self) -> String {
-        multikernel::report::html(&self.inner)
+        multikernel_report::html(&self.inner)
     }
 
     /// Gives the model probabilities (JSON, as in the model file), or takes them away.
@@ -173,6 +169,22 @@ impl Model {
         let parsed = json.map(serde_json::from_str).transpose();
         let calibration = parsed.map_err(|e| PyValueError::new_err(e.to_string()))?;
         guarded(|| self.inner.set_calibration(calibration))
+    }
+
+    /// Probabilities, (samples, classes), by scores, (samples, scores); none where the model has none.
+    fn probabilities<'py>(
+        &self,
+        py: Python<'py>,
+        scores: PyReadonlyArray2<'_, f64>,
+    ) -> PyResult<Option<Bound<'py, PyArray2<f64>>>> {
+        let scores = Scores {
+            names: score_names(&self.inner, scores.shape()[1]),
+            values: scores.as_array().iter().copied().collect(),
+        };
+        let found = self.inner.probabilities(&scores);
+        found
+            .map(|p| matrix(py, &p, self.inner.classes().len()))
+            .transpose()
     }
 
     /// Everything about the model that is not an array, as JSON.
@@ -255,6 +267,15 @@ fn matrix<'py>(
     Ok(array.into_pyarray(py))
 }
 
+/// What so many scores are called.
+fn score_names(model: &multikernel::Model, width: usize) -> Vec<String> {
+    match model.classes() {
+        [_, second] if width == 1 => vec![second.clone()],
+        classes if width == classes.len() => classes.to_vec(),
+        _ => vec!["score".into()],
+    }
+}
+
 /// The scores of all samples, block after block, so that a signal is seen in between.
 fn all_scores(
     model: &multikernel::Model,
@@ -315,25 +336,16 @@ pub(crate) struct Training {
 }
 
 impl Training {
-    /// `kernels` are the seconds that computing the kernels took.
-    pub(crate) fn new(
-        py: Python<'_>,
-        fitted: &Fitted,
-        sample: Option<KernelSample>,
-        start: Option<WarmStart>,
-        seed: u64,
-        kernels: f64,
-    ) -> PyResult<Self> {
-        let mut result = ResultObject::new(fitted);
-        result.seed = seed;
-        result.seconds.kernels = kernels;
-        result.seconds.total += kernels;
+    pub(crate) fn new(py: Python<'_>, outcome: &mut Outcome) -> PyResult<Self> {
+        let start = WarmStart::of(&outcome.fitted);
+        let sample = outcome.sample.take();
+        let fitted = &outcome.fitted;
         let looks = || {
             let problems = fitted.problems.iter().enumerate();
             problems.flat_map(|(k, p)| p.history.iter().enumerate().map(move |(r, l)| (k, r, l)))
         };
         let history = PyDict::new(py);
-        let numbers = |f: fn(&multikernel::dual::Look) -> f64| {
+        let numbers = |f: fn(&multikernel::problem::Look) -> f64| {
             PyArray1::from_vec(py, looks().map(|(_, _, look)| f(look)).collect())
         };
         let problem: Vec<usize> = looks().map(|(problem, _, _)| problem).collect();
@@ -350,18 +362,14 @@ impl Training {
             inner: Arc::new(start),
         });
         Ok(Training {
-            result: to_json(&result)?,
-            notes: fitted.notes.clone(),
+            result: to_json(&outcome.result)?,
+            notes: std::mem::take(&mut outcome.notes),
             history: history.unbind(),
-            record: to_json(&Record::new(fitted))?,
+            record: to_json(&outcome.record)?,
             alignments: sample
                 .map(|sample| Py::new(py, Alignments { sample }))
                 .transpose()?,
             start: start.map(|start| Py::new(py, start)).transpose()?,
         })
-    }
-
-    pub(crate) fn add_notes(&mut self, earlier: &[String]) {
-        self.notes.splice(0..0, earlier.iter().cloned());
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::errors::{guarded, to_json};
 use crate::job;
-use crate::kernels::from_json;
+use crate::kernels::all_from_json;
 use crate::model::Model;
+use crate::settings::OnlineSettings;
 use crate::views::Views;
-use multikernel::Result;
 use multikernel::kernel::choose;
 use multikernel::observe;
 use multikernel::online::{Rule, Settings};
@@ -32,44 +32,26 @@ pub(crate) struct Online {
 impl Online {
     /// A learner that has seen nothing; widths are chosen by the first samples.
     #[new]
-    #[pyo3(signature = (first, kernels, *, solver, norm, c, classes, budget=None, seed=0, threads=1, listener=None))]
+    #[pyo3(signature = (first, kernels, settings, *, classes, seed=0, threads=1, listener=None))]
     #[allow(
         clippy::too_many_arguments,
-        reason = "each is an option of the estimator"
+        reason = "a function of Python with arguments that have names"
     )]
     fn new(
         py: Python<'_>,
         first: &Views,
         kernels: Vec<String>,
-        solver: &str,
-        norm: &str,
-        c: f64,
+        settings: &OnlineSettings,
         classes: Vec<String>,
-        budget: Option<&str>,
         seed: u64,
         threads: usize,
         listener: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
-        let (specs, settings) = guarded(|| {
-            let specs: Vec<_> = kernels
-                .iter()
-                .map(|k| from_json(k))
-                .collect::<Result<_>>()?;
-            let rule: Rule = solver.parse()?;
-            // a wrong C is wrong for solvers that do not use it, too, as in training
-            Rule::PassiveAggressive { c: 1.0 }.with("C", c)?;
-            let settings = Settings {
-                rule: match rule.has("C") {
-                    true => rule.with("C", c)?,
-                    false => rule,
-                },
-                norm: norm.parse()?,
-                classes,
-                budget: budget.map(str::parse).transpose()?,
-                ..Settings::default()
-            };
-            Ok((specs, settings))
-        })?;
+        let specs = guarded(|| all_from_json(&kernels))?;
+        let settings = Settings {
+            classes,
+            ..settings.inner.clone()
+        };
         let views = &first.inner;
         job::run(py, threads, listener.as_ref(), |_| {
             let (specs, notes) = choose(&specs, &[], views)?;

@@ -1,51 +1,13 @@
 //! What the user may write. Groups of options that several commands share are structs here; a command's own options
 //! stand in its file.
 
-use crate::commands::{
-    demo, evaluate, gram, inspect, online, predict, report, shell, solvers, train, tune,
-};
-use clap::{Args, Parser, Subcommand};
-use multikernel::data::{LoadOptions, Purpose, ScaleOption, Task, ViewCut, Views};
+use clap::Args;
+use multikernel::data::{ScaleOption, Task, Views};
 use multikernel::gram::Indefinite;
 use multikernel::kernel::{KernelSpec, choose};
+use multikernel_io::{LoadOptions, Purpose, ViewCut};
 use std::path::PathBuf;
 use std::str::FromStr;
-
-/// Multiple kernel learning: several kernels, one convex problem, a weight for every kernel.
-#[derive(Debug, Parser)]
-#[command(
-    name = "multikernel",
-    version,
-    propagate_version = true,
-    after_help = "Examples:
-  multikernel demo                                             # see it work; writes demo-report.html
-  multikernel train --features table.csv --label-column class --scale standard --holdout 0.2 --model model.mk
-  multikernel predict --model model.mk --features new.csv --out predictions.csv
-  multikernel report model.mk --out report.html                # what was learned, for the browser
-
-Exit status: 0 done (also if Ctrl-C or SIGTERM ended it early, with a result), 1 wrong data or values, 2 wrong usage, 3 not
-converged (with --strict), 130 stopped before there was a result."
-)]
-pub(crate) struct Cli {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    Demo(demo::Arguments),
-    Train(Box<train::Arguments>),
-    Tune(Box<tune::Arguments>),
-    Predict(predict::Arguments),
-    Evaluate(evaluate::Arguments),
-    Online(Box<online::Arguments>),
-    Gram(gram::Arguments),
-    Inspect(inspect::Arguments),
-    Report(report::Arguments),
-    Solvers(solvers::Arguments),
-    Completions(shell::Completions),
-    Man(shell::Man),
-}
 
 /// Where the samples are.
 #[derive(Debug, Clone, Default, Args)]
@@ -267,12 +229,6 @@ impl FromStr for ByteSize {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_command_line_is_consistent() {
-        use clap::CommandFactory;
-        Cli::command().debug_assert();
-    }
 
     #[test]
     fn sizes_are_read_as_people_write_them() {

@@ -13,7 +13,7 @@ mod training;
 mod weights;
 
 use clap::Parser;
-use commands::Ending;
+use commands::{Cli, Ending};
 use multikernel::Error;
 use std::process::ExitCode;
 
@@ -25,8 +25,7 @@ const NOT_CONVERGED: u8 = 3;
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    let arguments = args::Cli::parse();
-    match commands::run(arguments.command) {
+    match commands::run(Cli::parse()) {
         Ok(Ending::Done) => ExitCode::SUCCESS,
         Ok(Ending::NotConverged) => ExitCode::from(NOT_CONVERGED),
         Ok(Ending::Stopped) => ExitCode::from(INTERRUPTED),
@@ -38,7 +37,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // Errors of the library say everything in one sentence; others say more in what caused them.
             match error.downcast_ref::<Error>() {
-                Some(error) => eprintln!("error: {error}"),
+                Some(error) => eprintln!("error: {}", output::with_flags(&error.to_string())),
                 None => eprintln!("error: {error:#}"),
             }
             ExitCode::from(WRONG)

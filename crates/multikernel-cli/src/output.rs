@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use multikernel::Error;
-use multikernel::data::WholeFile;
+use multikernel::files::WholeFile;
 use serde::Serialize;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -48,13 +48,13 @@ impl Output {
     pub(crate) fn notes(&self, notes: &[String]) -> Result<()> {
         notes
             .iter()
-            .try_for_each(|note| self.text(&format!("note: {note}\n")))
+            .try_for_each(|note| self.text(&format!("note: {}\n", with_flags(note))))
     }
 
     /// What the user should look at; shown even when quiet.
     pub(crate) fn warnings(&self, warnings: &[String]) -> Result<()> {
         for warning in warnings {
-            writeln!(io::stderr(), "warning: {warning}")?;
+            writeln!(io::stderr(), "warning: {}", with_flags(warning))?;
         }
         Ok(())
     }
@@ -71,6 +71,23 @@ impl Output {
         }
         write_whole(path, text.as_bytes())
     }
+}
+
+/// A sentence of the library, which names settings as `this_one`, with the options of this program: `--this-one`.
+pub(crate) fn with_flags(sentence: &str) -> String {
+    let mut parts = sentence.split('`');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    while let Some(inner) = parts.next() {
+        let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
+        match parts.next() {
+            Some(after) if !inner.is_empty() && inner.chars().all(is_name) => {
+                out.push_str(&format!("--{}{after}", inner.replace('_', "-")));
+            }
+            Some(after) => out.push_str(&format!("`{inner}`{after}")),
+            None => out.push_str(&format!("`{inner}")),
+        }
+    }
+    out
 }
 
 /// Writes to stdout, now.
@@ -162,6 +179,14 @@ pub(crate) fn number(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn settings_become_options() {
+        assert_eq!(
+            with_flags("give `max_seconds` or `indefinite` clip; `X` and a ` stay"),
+            "give --max-seconds or --indefinite clip; `X` and a ` stay"
+        );
+    }
 
     #[test]
     fn tables_align_whatever_the_width_of_their_letters() {

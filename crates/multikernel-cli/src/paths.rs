@@ -2,7 +2,7 @@
 //! to one file, and what cannot be written is said at once.
 
 use crate::args::{CommonArgs, FileArgs, KernelArgs};
-use multikernel::data::check_writable;
+use multikernel::files::check_writable;
 use multikernel::norm::NormSpec;
 use multikernel::{Error, Result};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Progress bars on a terminal, and Ctrl-C.
 
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
-use multikernel::certificate::relative_gap;
 use multikernel::observe::{Observer, Progress};
+use multikernel::problem::relative_gap;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::io::{self, IsTerminal};

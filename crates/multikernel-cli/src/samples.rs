@@ -3,12 +3,13 @@
 use crate::args::FileArgs;
 use crate::session::Session;
 use anyhow::Result;
-use multikernel::data::{Dataset, Labels, Purpose, Views, load};
-use multikernel::evaluate::{Bootstrap, Known, evaluate};
-use multikernel::model::Scores;
+use multikernel::data::{Dataset, Labels, Views};
+use multikernel::measure::Scores;
 use multikernel::observe::{self, Observer};
 use multikernel::record::Evaluation;
+use multikernel::select::{Bootstrap, Known, evaluate};
 use multikernel::{Error, Model};
+use multikernel_io::{Purpose, load};
 
 /// Samples that are predicted at a time.
 const BLOCK: usize = 8192;

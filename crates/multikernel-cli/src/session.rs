@@ -5,9 +5,8 @@ use crate::machine;
 use crate::output::Output;
 use crate::progress::Watcher;
 use anyhow::{Context, Result};
-use multikernel::data::{
-    Dataset, Labels, Purpose, Scaling, Targets, Task, Views, infer_task, load,
-};
+use multikernel::data::{Dataset, Labels, Scaling, Targets, Task, Views, infer_task};
+use multikernel_io::{Purpose, load};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;

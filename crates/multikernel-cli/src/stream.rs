@@ -9,11 +9,10 @@ use crate::args::KernelArgs;
 use crate::session::Session;
 use anyhow::Result;
 use multikernel::Error;
-use multikernel::data::{
-    LineReader, ScaleKind, ScaleOption, StreamLine, StreamOptions, StreamParser,
-};
+use multikernel::data::{ScaleKind, ScaleOption};
 use multikernel::kernel::{KernelSpec, Kind, Normalize, Width};
 use multikernel::online::{Online, Settings};
+use multikernel_io::{LineReader, StreamLine, StreamOptions, StreamParser};
 use run::Run;
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;

@@ -1,421 +1,313 @@
-//! What `train`, `tune` and `demo` share: from data to a trained model with everything that is said about it.
+//! What `train`, `tune` and `demo` share: the training, and a trained model in words: its weights, its certificate, what it reaches and how sure that is.
 
-mod known;
-mod slices;
-mod trained;
-
-pub(crate) use known::Known;
-use known::metrics;
-pub(crate) use slices::Kept;
-use trained::Compared;
-pub(crate) use trained::Trained;
-
-use crate::args::KernelArgs;
-use crate::progress::Watcher;
+use crate::machine;
+use crate::output::{number, setting, table, write_whole};
 use crate::session::{Session, command_line};
+use crate::weights::{self, Bar};
 use anyhow::Result;
-use multikernel::baseline::{self, Holdout};
-use multikernel::calibration::Calibration;
-use multikernel::data::{ScaleOption, Scaling, Split, Targets, ViewData, Views};
-use multikernel::gram::{Indefinite, KernelSet, Options};
-use multikernel::inspect::{ALIGNED_SAMPLES, KernelSample, glance};
-use multikernel::mkl::Watched;
+use multikernel::data::{Targets, Views};
 use multikernel::observe::{Observer, Progress};
-use multikernel::record::{Record, Stability};
-use multikernel::result::ResultObject;
-use multikernel::select::SHARED;
-use multikernel::stability::{HeldOut, Settings, stability};
-use multikernel::{Error, Fitted, Mkl};
-use std::collections::BTreeMap;
+use multikernel::pipeline::{Outcome, Training};
+use multikernel::problem::{Status, relative_gap};
+use multikernel::record::{ResultObject, Stability, Tuning};
+use serde::Serialize;
 use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::path::Path;
 
-/// What is to be trained on which samples.
-pub(crate) struct Job<'a> {
-    /// All samples, before scaling.
-    pub(crate) views: Views,
-    pub(crate) targets: Targets,
-    pub(crate) kernels: &'a KernelArgs,
-    pub(crate) scale: Vec<ScaleOption>,
-    pub(crate) indefinite: Indefinite,
-    /// Memory and scaling are filled in.
-    pub(crate) mkl: Mkl,
-    /// λ = 1/(C·N), instead of C.
-    pub(crate) lambda: Option<f64>,
-    /// Samples that are not trained on, in the form of those that are.
-    pub(crate) validation: Option<Known>,
-    /// Or the share of the samples that is not.
-    pub(crate) holdout: Option<f64>,
-    pub(crate) baselines: bool,
-    /// Whether the model is to have probabilities.
-    pub(crate) probabilities: bool,
-    /// Rounds of looking at how sure the weights are; none: not at all.
-    pub(crate) stability: Option<usize>,
-    /// Where the training is kept while it runs; none: nowhere.
-    pub(crate) kept: Option<Kept>,
-    /// What was chosen on the way here, in sentences.
-    pub(crate) notes: Vec<String>,
+/// The stability of more kernels is not shown as text.
+const SHOWN_KERNELS: usize = 20;
+
+/// A model and what is to be said about it.
+pub(crate) struct Trained {
+    pub(crate) outcome: Outcome,
 }
 
-impl Job<'_> {
-    pub(crate) fn run(mut self, session: &Session) -> Result<Trained> {
-        let n = self.views.len();
-        let (specs, chosen) = self.kernels.choose(&self.views)?;
-        self.notes.extend(chosen);
-        if let Some(weights) = &self.mkl.sample_weight
-            && weights.len() != n
-        {
-            return Err(Error::input(
-                "sample-weight",
-                format!("there are {} weights for {n} samples", weights.len()),
-                "give one weight for each sample, in the same order",
-            )
-            .into());
-        }
-        let split = match self.holdout {
-            Some(share) => Some(Split::holdout(share, &self.targets, n, session.seed)?),
-            None => None,
-        };
-        let (known, held_out) = self.parts(split.as_ref(), session)?;
-        let held_out = held_out.or(self.validation.take());
-        let samples = known.views.len();
-        if let (Some(split), Some(weights)) = (&split, &mut self.mkl.sample_weight) {
-            *weights = split.training.iter().map(|&i| weights[i]).collect();
-        }
-        if let Some(lambda) = self.lambda {
-            self.mkl.c = cost_of(lambda, samples)?;
-        }
-        let load = session.elapsed();
-
-        let scaling = Scaling::fit(&self.scale, &known.views)?;
-        let options = Options {
-            memory: session.memory_left(),
-            seed: session.seed,
-            indefinite: self.indefinite,
-        };
-        let set = KernelSet::new(
-            &specs,
-            &scaling.apply(known.views.clone())?,
-            &options,
-            &session.watcher,
-        )?;
-        let kernels = session.elapsed() - load;
-        self.mkl.scaling = scaling;
-        // Before the training, which may be long and in vain.
-        session.watcher.clear();
-        let seen = glance(&set);
-        session.output.warnings(&seen)?;
-
-        session.watcher.aim(self.mkl.tolerance);
-        let mut fitted = match &held_out {
-            _ if self.kept.is_some() => {
-                let names = set.kernels().iter().map(|kernel| kernel.name.clone());
-                let names: Vec<String> = names.collect();
-                self.fit_kept(&set, &known.targets, &names, session)?
-            }
-            Some(held_out) if self.mkl.solver.is_stochastic() => {
-                let views = self.mkl.scaling.apply(held_out.views.clone())?;
-                let watched = Watched {
-                    gram: &set.cross(&views)?,
-                    targets: &held_out.targets,
-                };
-                let watcher = &session.watcher;
-                self.mkl
-                    .fit_watched(&set, &known.targets, &watched, watcher)?
-            }
-            _ => self.mkl.fit(&set, &known.targets, &session.watcher)?,
-        };
-        session.watcher.clear();
-        let mut result = ResultObject::new(&fitted);
-        let warned = seen.len();
-        result.warnings.splice(0..0, seen);
-        result.metrics = metrics(&fitted.model, &known, held_out.as_ref())?;
-        let mut notes = self.notes.clone();
-        notes.append(&mut fitted.notes);
-        if let Some(mu) = self.mkl.tikhonov {
-            notes.push(format!(
-                "Tikhonov form with μ = {mu}: primal and dual are CΣℓ + ½Σ‖w‖²/β + μ‖β‖² and its dual"
-            ));
-        }
-        let mut compared = vec![Compared {
-            name: format!("these weights ({})", self.mkl_name(&fitted)),
-            metrics: result.metrics.clone(),
-        }];
-        if self.probabilities {
-            self.calibrate(&mut fitted, &set, &known.targets, session, &mut notes)?;
-        }
-        let mut record = Record {
-            evaluation: match &held_out {
-                Some(held_out) => Some(held_out.judged(&fitted.model, session.seed)?),
-                None => None,
-            },
-            command: Some(command_line()),
-            ..Record::new(&fitted)
-        };
-        if self.baselines && !session.watcher.stopped() {
-            let found = self.baselines(&set, &known, held_out.as_ref(), session, &mut notes)?;
-            for (key, name, metrics, kernel) in found {
-                let mut object: serde_json::Map<String, serde_json::Value> = metrics
-                    .iter()
-                    .map(|(name, value)| (name.clone(), (*value).into()))
-                    .collect();
-                if let Some(kernel) = kernel {
-                    object.insert("kernel".into(), kernel.into());
-                }
-                result.baselines.insert(key.into(), object.into());
-                compared.push(Compared { name, metrics });
-            }
-            session.watcher.clear();
-        }
-        if let Some(rounds) = self.stability {
-            let held_out = held_out.as_ref();
-            record.stability =
-                self.stability(rounds, &set, &known, &fitted, held_out, session, &mut notes)?;
-        }
-        if !session.watcher.stopped() {
-            let options = Options {
-                memory: session.memory_left(),
-                ..options
-            };
-            let (targets, watcher) = (&known.targets, &session.watcher);
-            let sample = KernelSample::of_trained(
-                &set,
-                targets,
-                &fitted,
-                ALIGNED_SAMPLES,
-                &options,
-                watcher,
-                &mut notes,
-            );
-            record.alignment = sample.map(|sample| sample.alignments());
-            session.watcher.clear();
-        }
-        result.seconds.load = load;
-        result.seconds.kernels = kernels;
-        result.seed = session.seed;
-        let mut model = fitted.model;
-        if let Some(split) = &split {
-            model.trained_on(&split.training, n)?;
-        }
-        let mut trained = Trained {
-            model,
-            status: fitted.status,
-            result,
-            warned,
-            notes,
-            record,
-            held_out: held_out.map_or(0, |known| known.views.len()),
-            problems: fitted.problems,
-            compared,
-        };
-        trained.account(session);
-        Ok(trained)
-    }
-
-    /// Looks at how sure the weights are; a stop leaves what there is.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "one call, and every argument is another noun"
-    )]
-    fn stability(
-        &self,
-        rounds: usize,
-        set: &KernelSet,
-        known: &Known,
-        fitted: &Fitted,
-        held_out: Option<&Known>,
-        session: &Session,
-        notes: &mut Vec<String>,
-    ) -> Result<Option<Stability>> {
-        let settings = Settings {
-            rounds,
-            seed: session.seed,
-            ..Settings::default()
-        };
-        let held_out = held_out.map(|known| HeldOut {
-            views: &known.views,
-            targets: &known.targets,
-        });
-        let (targets, watcher) = (&known.targets, &session.watcher);
-        let found = stability(
-            &self.mkl, set, targets, fitted, held_out, &settings, watcher,
-        )?;
-        if watcher.stopped() {
-            notes.push(match &found {
-                Some(found) => format!(
-                    "stopped: the stability of the weights is told from {} of {rounds} rounds",
-                    found.rounds
-                ),
-                None => "stopped before the stability of the weights was known".into(),
-            });
-        }
-        session.watcher.clear();
-        Ok(found)
-    }
-
-    /// Gives the model probabilities; a stop leaves it without.
-    fn calibrate(
-        &self,
-        fitted: &mut Fitted,
-        set: &KernelSet,
-        targets: &Targets,
-        session: &Session,
-        notes: &mut Vec<String>,
-    ) -> Result<()> {
-        match self
-            .mkl
-            .calibrate(set, targets, session.seed, &session.watcher)
-        {
-            Ok(calibration) => {
-                fitted.model.set_calibration(Some(calibration))?;
-                notes.push(match calibration {
-                    Calibration::Sigmoid { .. } => {
-                        "probabilities: a sigmoid fitted to scores of 5 folds (Platt)".into()
-                    }
-                    Calibration::Temperature { temperature } => format!(
-                        "probabilities: the softmax of scores over {temperature:.3}, fitted to scores of 5 folds"
-                    ),
-                });
-                if !notes.iter().any(|note| note == SHARED) {
-                    notes.push(SHARED.into());
-                }
-            }
-            Err(Error::Stopped) => {
-                notes.push("stopped before the model had probabilities: it has none".into());
-            }
-            Err(error) => return Err(error.into()),
-        }
-        session.watcher.clear();
-        Ok(())
-    }
-
-    fn mkl_name(&self, fitted: &Fitted) -> String {
-        match self.mkl.tikhonov {
-            Some(mu) => format!("{}, tikhonov {mu}", fitted.model.norm()),
-            None => fitted.model.norm().to_string(),
-        }
-    }
-
-    /// Samples to train on and samples held out.
-    fn parts(&self, split: Option<&Split>, session: &Session) -> Result<(Known, Option<Known>)> {
-        let Some(Split { training, held_out }) = split else {
-            let all = Known {
-                views: self.views.clone(),
-                targets: self.targets.clone(),
-            };
-            return Ok((all, None));
-        };
-        let (given, own) = self
-            .views
-            .iter()
-            .fold((0, 0), |(given, own), v| match &v.data {
-                ViewData::Pairwise(_) => (given + 1, own),
-                ViewData::Dense(x) => (given, own + 4 * x.cols()),
-                ViewData::Sparse(x) => (given, own + 8 * x.entries() / x.rows().max(1) + 8),
-                ViewData::Strings(x) => {
-                    let bytes: usize = x.iter().map(Vec::len).sum();
-                    (given, own + 24 + bytes / x.len().max(1))
-                }
-            });
-        let n = self.views.len() as u64;
-        let needed = n * (own as u64 + 4 * given * training.len() as u64);
-        if needed > session.memory_left() {
-            return Err(Error::Memory {
-                what: "a copy of the samples, split for the holdout,".into(),
-                needed,
-                available: session.memory_left(),
-                remedy: "allow more memory, or train without a holdout".into(),
-            }
-            .into());
-        }
-        let part = |rows: &[usize]| -> Result<Known> {
-            Ok(Known {
-                views: self.views.part(rows, training)?,
-                targets: self.targets.select(rows),
-            })
-        };
-        Ok((part(training)?, Some(part(held_out)?)))
-    }
-
-    /// Key, name, what it reaches, and the kernel if it is one.
-    #[allow(clippy::type_complexity, reason = "read once, right where it is made")]
-    fn baselines(
-        &self,
-        set: &KernelSet,
-        known: &Known,
-        held_out: Option<&Known>,
-        session: &Session,
-        notes: &mut Vec<String>,
-    ) -> Result<Vec<(&'static str, String, BTreeMap<String, f64>, Option<String>)>> {
-        let patience = Patience {
-            watcher: &session.watcher,
-            until: self
-                .mkl
-                .max_seconds
-                .and_then(|s| Instant::now().checked_add(Duration::try_from_secs_f64(s).ok()?)),
-        };
-        let sum = baseline::sum(&self.mkl, set, &known.targets, &patience)?;
-        let sum_metrics = metrics(&sum.model, known, held_out)?;
-        let truth = held_out.map(|known| Known::truth(&known.targets));
-        let holdout = held_out.zip(truth.as_ref()).map(|(known, truth)| Holdout {
-            views: &known.views,
-            truth: truth.as_truth(&known.targets),
-        });
-        let best = baseline::best_single(&self.mkl, set, &known.targets, holdout, &patience)?;
-        if session.watcher.stopped() {
-            notes.push("the baselines were stopped and are not shown".into());
-            return Ok(Vec::new());
-        }
-        if patience.is_over() {
-            notes.push(
-                "the baselines took longer than training may take and are not shown (--no-baselines leaves them out)"
-                    .into(),
-            );
-            return Ok(Vec::new());
-        }
-        let best_metrics = metrics(&best.fitted.model, known, held_out)?;
-        notes.push(best.chosen_by);
-        Ok(vec![
-            ("sum", "unweighted sum".into(), sum_metrics, None),
-            (
-                "best_single",
-                format!("best single kernel, {}", best.name),
-                best_metrics,
-                Some(best.name),
-            ),
-        ])
-    }
+/// Trains as the library does, with this session's memory, bar and warnings.
+pub(crate) fn train(
+    training: Training<'_>,
+    views: Views,
+    targets: Targets,
+    session: &Session,
+) -> Result<Trained> {
+    session.watcher.aim(training.mkl.tolerance);
+    let before = session.elapsed();
+    let training = Training {
+        seed: session.seed,
+        memory: &|| session.memory_left(),
+        ..training
+    };
+    let mut outcome = training.run(views, targets, &Told { session })?;
+    outcome.align();
+    session.watcher.clear();
+    outcome.result.seconds.load += before;
+    outcome.record.command = Some(command_line());
+    let mut trained = Trained { outcome };
+    trained.account(session);
+    Ok(trained)
 }
 
-/// Watches the baselines, and stops them when the time is up.
-struct Patience<'a> {
-    watcher: &'a Watcher,
-    until: Option<Instant>,
+/// Shows progress, and tells warnings before the training, which may be long and in vain.
+struct Told<'a> {
+    session: &'a Session,
 }
 
-impl Patience<'_> {
-    fn is_over(&self) -> bool {
-        self.until.is_some_and(|until| Instant::now() >= until)
-    }
-}
-
-impl Observer for Patience<'_> {
+impl Observer for Told<'_> {
     fn progress(&self, progress: &Progress<'_>) -> ControlFlow<()> {
-        if self.is_over() {
-            return ControlFlow::Break(());
-        }
-        self.watcher.progress(progress)
+        self.session.watcher.progress(progress)
+    }
+
+    fn noticed(&self, warnings: &[String]) {
+        self.session.watcher.clear();
+        // Nobody may be reading any more; the result has them, too.
+        let _ = self.session.output.warnings(warnings);
     }
 }
 
-/// C = 1/(λN).
-fn cost_of(lambda: f64, samples: usize) -> multikernel::Result<f64> {
-    if lambda > 0.0 && lambda.is_finite() {
-        return Ok(1.0 / (lambda * samples as f64));
+/// The result object, with what was asked for beside it.
+#[derive(Serialize)]
+pub(crate) struct Object<'a> {
+    #[serde(flatten)]
+    result: &'a ResultObject,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stability: Option<&'a Stability>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tuning: Option<&'a Tuning>,
+}
+
+/// The weights of all kernels.
+fn bars(result: &ResultObject) -> Vec<Bar> {
+    let kernels = result.kernels.iter();
+    kernels
+        .map(|kernel| Bar {
+            name: kernel.name.clone(),
+            group: kernel.group.clone(),
+            weight: kernel.weight.0.iter().sum::<f64>() / kernel.weight.0.len().max(1) as f64,
+        })
+        .collect()
+}
+
+impl Trained {
+    /// Time and memory up to now.
+    pub(crate) fn account(&mut self, session: &Session) {
+        self.outcome.result.seconds.total = session.elapsed();
+        self.outcome.result.peak_memory_bytes = machine::peak_memory();
     }
-    Err(Error::input(
-        "lambda",
-        format!("it is {lambda}"),
-        "give a positive finite number",
-    ))
+
+    /// The rounds of all problems as CSV.
+    pub(crate) fn write_history(&self, file: &Path) -> Result<()> {
+        let mut text =
+            String::from("problem,round,seconds,primal,dual,relative_gap,steps,validation\n");
+        for problem in &self.outcome.fitted.problems {
+            for (round, look) in problem.history.iter().enumerate() {
+                let gap = relative_gap(look.primal, look.dual);
+                let validation = problem.validation.get(round);
+                text.push_str(&format!(
+                    "\"{}\",{},{:.6},{},{},{gap},{},{}\n",
+                    problem.name.replace('"', "\"\""),
+                    round + 1,
+                    look.seconds,
+                    look.primal,
+                    look.dual,
+                    look.steps,
+                    validation.map(f64::to_string).unwrap_or_default()
+                ));
+            }
+        }
+        write_whole(file, text.as_bytes())
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let mut out = self.title();
+        let sets = self.outcome.result.kernels.first();
+        let sets = sets.map_or(1, |kernel| kernel.weight.0.len());
+        out.push_str(&weights::text(&bars(&self.outcome.result), sets));
+        out.push_str(&self.certificate());
+        out.push_str(&self.comparison());
+        out.push_str(&self.stability());
+        let seconds = &self.outcome.result.seconds;
+        out.push_str(&format!(
+            "\ntime: load {:.2} s, kernels {:.2} s, training {:.2} s, in all {:.2} s\n",
+            seconds.load, seconds.kernels, seconds.train, seconds.total
+        ));
+        out
+    }
+
+    fn title(&self) -> String {
+        let (model, result) = (&self.outcome.fitted.model, &self.outcome.result);
+        let what = match model.classes().len() {
+            0 => model.task().to_string(),
+            classes => match result.multiclass {
+                Some("joint") if result.solver == "lp-beta" => {
+                    format!("{}, {classes} classes with the same mixture", model.task())
+                }
+                Some("joint") => format!("{}, {classes} classes jointly", model.task()),
+                Some(scheme) => format!("{}, {classes} classes by {scheme}", model.task()),
+                None => format!("{}, {classes} classes", model.task()),
+            },
+        };
+        let held_out = match self.outcome.held_out {
+            0 => String::new(),
+            n => format!(" ({n} more held out)"),
+        };
+        let kernels = result.kernels.len();
+        format!(
+            "\n{what}: {} samples{held_out}, {kernels} {}\nnorm {}, loss {}, C {}, bias {}, solver {}\n",
+            result.n_samples,
+            if kernels == 1 { "kernel" } else { "kernels" },
+            model.norm(),
+            model.loss(),
+            setting(model.c()),
+            if model.has_bias() { "on" } else { "off" },
+            result.solver
+        )
+    }
+
+    fn certificate(&self) -> String {
+        let result = &self.outcome.result;
+        let gap = match (result.relative_gap, result.dual) {
+            (Some(gap), Some(dual)) => format!(
+                "relative gap {gap:.1e} (primal {}, dual {})",
+                number(result.primal),
+                number(dual)
+            ),
+            _ if result.primal.is_nan() => {
+                format!("no objective and no gap: {} minimises none", result.solver)
+            }
+            _ => format!("primal {}, no dual bound", number(result.primal)),
+        };
+        let status = match self.outcome.fitted.status {
+            Status::Converged if result.primal.is_nan() => "the SVMs of its kernels converged",
+            Status::Converged => "converged",
+            Status::MaxIterations if result.primal.is_nan() => "the passes are done",
+            Status::MaxIterations if matches!(&result.solver[..], "om2" | "pa1") => {
+                "the passes are done; its steps do not know C (the solver exact reaches the gap)"
+            }
+            Status::MaxIterations if matches!(&result.solver[..], "obscure" | "pegasos") => {
+                "NOT converged: the epochs are done (--epochs allows more, the solver exact reaches the gap)"
+            }
+            Status::MaxIterations => {
+                "NOT converged: the rounds are done or rounding allows no further progress (scale the features, normalise the kernels, or lower C)"
+            }
+            Status::TimeLimit => "NOT converged: the time was up",
+            Status::Stopped => "NOT converged: stopped by the user",
+        };
+        let rounds = result.iterations;
+        format!(
+            "\n{gap}\n{status} after {rounds} {}; {} of {} samples have coefficients\n",
+            if rounds == 1 { "round" } else { "rounds" },
+            result.n_support,
+            result.n_samples
+        )
+    }
+
+    /// The warnings that were not told yet.
+    pub(crate) fn warnings(&self) -> &[String] {
+        self.outcome
+            .result
+            .warnings
+            .get(self.outcome.told..)
+            .unwrap_or_default()
+    }
+
+    /// How sure the weights are.
+    fn stability(&self) -> String {
+        let Some(stability) = &self.outcome.record.stability else {
+            return String::new();
+        };
+        let mut order: Vec<usize> = (0..stability.shares.len()).collect();
+        let share = |m: &usize| stability.shares[*m].value;
+        order.sort_by(|a, b| share(b).total_cmp(&share(a)).then(a.cmp(b)));
+        let left = order.len().saturating_sub(SHOWN_KERNELS);
+        order.truncate(SHOWN_KERNELS);
+        let percent = |value: f64| format!("{:.1} %", 100.0 * value);
+        let interval = format!("{:.0} % interval", 100.0 * stability.level);
+        let mut header = vec!["kernel", "share", &interval, "chosen"];
+        if stability.shuffled.is_some() {
+            header.extend(["shuffled", "p"]);
+        }
+        let without = stability.without.as_ref();
+        let effect = without.map(|w| format!("{} without", w.metric));
+        header.extend(effect.as_deref());
+        let rows: Vec<Vec<String>> = order
+            .iter()
+            .map(|&m| {
+                let own = stability.shares[m];
+                let mut row = vec![
+                    self.outcome
+                        .result
+                        .kernels
+                        .get(m)
+                        .map_or(String::new(), |k| k.name.clone()),
+                    percent(own.value),
+                    format!("{} … {}", percent(own.low), percent(own.high)),
+                    percent(stability.chosen[m]),
+                ];
+                if let Some(shuffled) = &stability.shuffled {
+                    row.push(percent(shuffled.mean[m]));
+                    row.push(format!("{:.3}", shuffled.p_value[m]));
+                }
+                if let Some(without) = without {
+                    let change = without.change.get(m).copied().flatten();
+                    row.push(change.map_or("-".into(), |c| format!("{c:+.4}")));
+                }
+                row
+            })
+            .collect();
+        let mut out = format!(
+            "\nhow sure the weights are ({}, {} rounds):\n{}",
+            stability.method,
+            stability.rounds,
+            table(&header, &rows)
+        );
+        if left > 0 {
+            out.push_str(&format!("  … and {left} more kernels\n"));
+        }
+        out
+    }
+
+    /// The result object, with what was asked for beside it.
+    pub(crate) fn object(&self) -> Object<'_> {
+        Object {
+            result: &self.outcome.result,
+            stability: self.outcome.record.stability.as_ref(),
+            tuning: self.outcome.record.tuning.as_ref(),
+        }
+    }
+
+    /// What was reached, beside what simpler ways reach.
+    fn comparison(&self) -> String {
+        let columns: Vec<(&str, &str)> = [
+            ("accuracy", "accuracy held out"),
+            ("train_accuracy", "in training"),
+            ("r2", "R² held out"),
+            ("mae", "mean error held out"),
+            ("train_r2", "R² in training"),
+            ("train_mae", "mean error in training"),
+            ("accepted", "accepted held out"),
+            ("train_accepted", "accepted in training"),
+        ]
+        .into_iter()
+        .filter(|(key, _)| self.outcome.result.metrics.contains_key(*key))
+        .collect();
+        if columns.is_empty() {
+            return String::new();
+        }
+        let mut header = vec![""];
+        header.extend(columns.iter().map(|c| c.1));
+        let rows: Vec<Vec<String>> = self
+            .outcome
+            .compared
+            .iter()
+            .map(|line| {
+                let mut row = vec![line.name.clone()];
+                row.extend(columns.iter().map(|(key, _)| {
+                    line.metrics
+                        .get(*key)
+                        .map_or("-".into(), |v| format!("{v:.4}"))
+                }));
+                row
+            })
+            .collect();
+        format!("\n{}", table(&header, &rows))
+    }
 }

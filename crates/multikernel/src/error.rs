@@ -174,6 +174,24 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// At most five things of a long list, as `'a', 'b', …`.
+pub fn some_of<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
+    let mut out = String::new();
+    for (k, name) in names.into_iter().enumerate() {
+        if k == 5 {
+            out.push_str(", …");
+            break;
+        }
+        if k > 0 {
+            out.push_str(", ");
+        }
+        out.push('\'');
+        out.extend(name.as_ref().chars().take(60));
+        out.push('\'');
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

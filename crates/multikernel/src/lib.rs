@@ -10,15 +10,15 @@
 //!
 //! Four nouns make a problem: [kernels](kernel), a [loss] ℓ, a [norm] Ω, and a solver. Every model has the same form: coefficients
 //! a of the samples, shared by all kernels, weights β ≥ 0 of the kernels, a bias:
-//! f(x) = Σ_m β_m Σ_i a_i k_m(x_i, x) + b. Every answer comes with a [certificate]: primal and dual objective, computed from the
+//! f(x) = Σ_m β_m Σ_i a_i k_m(x_i, x) + b. Every answer comes with a [certificate](problem::Certificate): primal and dual objective, computed from the
 //! kernels alone; the optimum lies between them.
 //!
 //! | solver | problem | paper | certifies |
 //! |---|---|---|---|
-//! | [`dual::solve`] | any scalar loss, block norms 1 ≤ r ≤ ∞ (`lp:1` … `lp:inf`), elastic, mixed, non-isotropic | ours, on Kloft et al. 2011 | duality gap |
-//! | [`dual::multiclass::solve`] | several classes jointly (Crammer and Singer's hinge), the same norms | ours | duality gap |
-//! | [`stochastic::obscure`] | any loss, several classes jointly, block norms 1 < r ≤ 2; a fixed number of epochs | Orabona, Luo, Caputo 2010, 2012 | duality gap |
-//! | [`stochastic::obscure_structured`] | structured outputs through an oracle, block norms 1 < r ≤ 2 | the same | duality gap |
+//! | [`solve::exact::solve`] | any scalar loss, block norms 1 ≤ r ≤ ∞ (`lp:1` … `lp:inf`), elastic, mixed, non-isotropic | ours, on Kloft et al. 2011 | duality gap |
+//! | [`solve::exact::multiclass::solve`] | several classes jointly (Crammer and Singer's hinge), the same norms | ours | duality gap |
+//! | [`solve::stochastic::obscure`] | any loss, several classes jointly, block norms 1 < r ≤ 2; a fixed number of epochs | Orabona, Luo, Caputo 2010, 2012 | duality gap |
+//! | [`solve::stochastic::obscure_structured`] | structured outputs through an oracle, block norms 1 < r ≤ 2 | the same | duality gap |
 //! | [`online::Online`] | streams: OM-2, OBSCURE's stage 1, Pegasos-MKL, PA-I, OMCL | Luo et al. 2010 and others | OM-2: a mistake bound |
 //!
 //! # From data to predictions
@@ -54,35 +54,29 @@
 //! number of threads.
 #![deny(missing_docs)]
 
-pub mod baseline;
-pub mod calibration;
-pub mod certificate;
 pub mod data;
-pub mod dual;
 mod eigen;
 pub mod error;
-pub mod evaluate;
+pub mod files;
 pub mod gram;
 pub mod inspect;
 pub mod kernel;
 pub mod loss;
 mod math;
-pub mod metrics;
-pub mod mkl;
+pub mod measure;
 pub mod model;
 pub mod norm;
 pub mod observe;
 pub mod online;
 mod pages;
+pub mod pipeline;
+pub mod problem;
 pub mod random;
 pub mod record;
-pub mod report;
-pub mod result;
-pub mod search;
 pub mod select;
-pub mod stability;
-pub mod stochastic;
+pub mod solve;
+pub mod train;
 
 pub use error::{Error, Result};
-pub use mkl::{Fitted, Mkl};
 pub use model::Model;
+pub use train::{Fitted, Mkl};

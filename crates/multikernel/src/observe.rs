@@ -1,6 +1,6 @@
 //! Progress of long work, and the way to stop it.
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 use std::ops::ControlFlow;
 
 /// What an observer is told.
@@ -45,6 +45,16 @@ pub trait Observer: Sync {
         let _ = progress;
         ControlFlow::Continue(())
     }
+
+    /// What the user should look at before long work begins, in sentences; the default lets it pass.
+    fn noticed(&self, warnings: &[String]) {
+        let _ = warnings;
+    }
+}
+
+/// Whether the observer asks to stop.
+pub(crate) fn is_stopped(observer: &dyn Observer) -> bool {
+    observer.progress(&Progress::Alive).is_break()
 }
 
 /// Tells of work that has nothing to give before it is complete.

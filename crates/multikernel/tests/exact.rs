@@ -7,8 +7,7 @@ use std::fmt::Write;
 use common::conic::{Omega, Problem};
 use common::given::{exact, exact_from, gram, limits, norm, scalar};
 use common::problems::{EXPONENTS, LOSSES, Random, problem};
-use multikernel::certificate::{Certificate, certify};
-use multikernel::dual::{Limits, Start, Status};
+use multikernel::problem::{Certificate, Limits, Start, Status, certify};
 
 /// The hardest of these problems takes four million; a hang would take more.
 const MOST_STEPS: u64 = 20_000_000;

@@ -294,7 +294,7 @@ fn classes_and_columns_are_judged() {
         report.warnings
     );
     assert!(
-        warned(&report, "consider --scale x=standard"),
+        warned(&report, "consider `scale` x=standard"),
         "{:?}",
         report.warnings
     );

@@ -12,10 +12,10 @@ use common::given::{exact, exact_from, gram, gram_as, limits, norm, scalar};
 use common::problems::{Random, kernels};
 use libsvm_rs::train::svm_train;
 use libsvm_rs::{KernelType, SvmNode, SvmParameter, SvmProblem, SvmType};
-use multikernel::certificate::certify;
-use multikernel::dual::{Limits, Solution, Start, Status, solve};
 use multikernel::gram::Indefinite;
 use multikernel::observe::{Observer, Progress};
+use multikernel::problem::{Limits, Solution, Start, Status, certify};
+use multikernel::solve::exact::solve;
 
 #[track_caller]
 fn assert_close(x: f64, y: f64, tolerance: f64, what: &str) {

@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 use common::conic::{Omega, Problem, exact_in_f32};
 use common::given::{exact, gram_as, limits, norm};
 use common::problems::{EXPONENTS, Random, kernels};
-use multikernel::certificate::{MulticlassProblem, certify_multiclass};
-use multikernel::dual::{Limits, Solution, Start, Status, multiclass};
 use multikernel::gram::Indefinite;
 use multikernel::loss::{Loss, LossSpec};
 use multikernel::observe::{Observer, Progress};
+use multikernel::problem::{
+    Limits, MulticlassProblem, Solution, Start, Status, certify_multiclass,
+};
+use multikernel::solve::exact::multiclass;
 
 fn n_classes(problem: &Problem) -> usize {
     1 + problem.targets.iter().fold(1.0, |a: f64, y| a.max(*y)) as usize

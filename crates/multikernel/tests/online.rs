@@ -3,10 +3,10 @@
 use multikernel::data::{Dense, Labels, Targets, Task, View, ViewData, Views, digits};
 use multikernel::gram::{KernelSet, Options};
 use multikernel::kernel::KernelSpec;
-use multikernel::mkl::{Mkl, Multiclass, Solver};
 use multikernel::online::{Online, Rule, Settings};
 use multikernel::random::Random;
-use multikernel::stochastic;
+use multikernel::solve::stochastic;
+use multikernel::train::{Mkl, Multiclass, Solver};
 
 struct Known {
     views: Views,

@@ -5,8 +5,9 @@ mod common;
 use common::conic::{Omega, Problem};
 use common::given::{exact, gram, limits, norm, scalar};
 use common::problems::{LOSSES, Random, kernels, problem};
-use multikernel::dual::{self, Limits, Start, Status, interleaved, tikhonov, wrapper};
 use multikernel::norm::Norm;
+use multikernel::problem::{Limits, Start, Status};
+use multikernel::solve::exact::{self, interleaved, tikhonov, wrapper};
 use std::time::{Duration, Instant};
 
 #[track_caller]
@@ -45,7 +46,7 @@ fn the_published_algorithms_agree_with_the_exact_solver() {
                     norm(&problem.omega),
                     scalar(&problem),
                 );
-                let exact = dual::solve(&gram, &norm, &scalar, &limits, None, &());
+                let exact = exact::solve(&gram, &norm, &scalar, &limits, None, &());
                 for (name, other) in [
                     (
                         "wrapper",
@@ -89,7 +90,7 @@ fn chunks_smaller_than_the_problem_reach_the_same_optimum() {
             scalar(&problem),
         );
         let limits = limits(1e-6);
-        let exact = dual::solve(&gram, &norm, &scalar, &limits, None, &());
+        let exact = exact::solve(&gram, &norm, &scalar, &limits, None, &());
         let other = interleaved::solve(&gram, &norm, &scalar, &limits, None, &());
         assert_eq!(other.status, Status::Converged);
         assert_close(
@@ -336,7 +337,7 @@ fn the_non_isotropic_norm_finds_the_best_weights_on_its_ellipsoid() {
             };
             let norm = Norm::non_isotropic("E.npy", matrix, m).unwrap();
             let gram = gram(&problem.kernels);
-            let solution = dual::solve(&gram, &norm, &scalar(&problem), &limits(1e-6), None, &());
+            let solution = exact::solve(&gram, &norm, &scalar(&problem), &limits(1e-6), None, &());
             let what = format!("{loss} {matrix:?}");
             assert_eq!(solution.status, Status::Converged, "{what}");
             let primal = solution.certificate.primal;

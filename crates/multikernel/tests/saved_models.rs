@@ -5,8 +5,8 @@ use multikernel::Model;
 use multikernel::data::{Dense, Pairwise, Targets, View, ViewData, Views};
 use multikernel::gram::{KernelSet, Options};
 use multikernel::kernel::KernelSpec;
-use multikernel::mkl::{Mkl, Multiclass, SOLVERS};
 use multikernel::random::Random;
+use multikernel::train::{Mkl, Multiclass, SOLVERS};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 

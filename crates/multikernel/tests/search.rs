@@ -5,12 +5,10 @@ mod common;
 use common::conic::{Omega, Optimum, Problem};
 use common::given::{gram_as, limits, norm, scalar};
 use common::problems::{LOSSES, Random, kernels, problem};
-use multikernel::certificate::MulticlassProblem;
-use multikernel::dual::{Limits, Solution, Status};
 use multikernel::gram::Indefinite;
 use multikernel::loss::LossSpec;
-use multikernel::search::{self, Method};
-use multikernel::stochastic::Objective;
+use multikernel::problem::{Limits, MulticlassProblem, Objective, Solution, Status};
+use multikernel::solve::search::{self, Method};
 use std::time::Instant;
 
 const SPARSE: [Method; 4] = [

@@ -1,21 +1,21 @@
 //! Choosing by cross-validation, probabilities and the stability of weights, across modules.
 
-use multikernel::calibration::Calibration;
-use multikernel::certificate::{Problem, certify};
-use multikernel::data::{Dense, Split, Targets, Task, View, ViewData, Views, digits};
-use multikernel::dual::{Limits, Start, solve};
-use multikernel::evaluate::{Bootstrap, Known, evaluate};
+use multikernel::data::{Dense, Folds, Split, Targets, Task, View, ViewData, Views, digits};
 use multikernel::gram::{KernelSet, Options};
 use multikernel::kernel::KernelSpec;
 use multikernel::loss::Loss;
-use multikernel::metrics::Truth;
-use multikernel::mkl::{Mkl, Multiclass, WarmStart};
+use multikernel::measure::{Calibration, Metric, Truth};
 use multikernel::norm::Norm;
 use multikernel::observe::{Observer, Progress};
+use multikernel::problem::{Limits, Problem, Start, certify};
 use multikernel::random::Random;
 use multikernel::record::Stability;
-use multikernel::select::{Checkpoint, Fit, Folds, Grid, Identity, Metric, Recipe, Rule};
-use multikernel::stability::{HeldOut, Settings, stability};
+use multikernel::select::stability::{HeldOut, Settings, stability};
+use multikernel::select::{
+    Bootstrap, Checkpoint, Fit, Grid, Identity, Known, Recipe, Rule, evaluate,
+};
+use multikernel::solve::exact::solve;
+use multikernel::train::{Mkl, Multiclass, WarmStart};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -691,7 +691,7 @@ fn toy(informative: usize, dimensions: usize, n: usize, seed: u64) -> (KernelSet
     )
 }
 
-/// Intervals of weights hold the mean over data sets about as often as they claim; `examples/weight_intervals.rs` measures it well.
+/// Intervals of weights hold the mean over data sets about as often as they claim; `experiments` (weight_intervals) measures it well.
 #[test]
 fn intervals_of_weights_hold_the_truth() {
     let (informative, dimensions, n) = (3, 6, 80);

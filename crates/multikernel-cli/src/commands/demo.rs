@@ -1,14 +1,14 @@
 //! `multikernel demo`: the main job on data inside the program.
 
 use super::report;
-use crate::args::{CommonArgs, KernelArgs};
+use crate::args::CommonArgs;
 use crate::paths::Paths;
-use crate::training::Job;
+use crate::training;
 use anyhow::Result;
 use clap::Args;
 use multikernel::data::{Targets, Task, digits};
-use multikernel::gram::Indefinite;
-use multikernel::mkl::{Mkl, Multiclass};
+use multikernel::pipeline::Training;
+use multikernel::train::{Mkl, Multiclass};
 use std::path::PathBuf;
 
 /// The share of the digits that is held out.
@@ -46,36 +46,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         )?;
         let digits = digits()?;
         let targets = Targets::new(digits.labels.as_ref(), Task::Classify, digits.views.len())?;
-        let job = Job {
-            views: digits.views,
-            targets,
-            kernels: &KernelArgs::default(),
-            scale: Vec::new(),
-            indefinite: Indefinite::Error,
+        let training = Training {
             mkl: Mkl {
                 c: COST,
                 multiclass: Multiclass::Joint,
                 ..Mkl::default()
             },
-            lambda: None,
-            validation: None,
             holdout: Some(HELD_OUT),
             baselines: true,
-            probabilities: false,
-            stability: None,
-            kept: None,
-            notes: Vec::new(),
+            ..Training::default()
         };
-        let mut trained = job.run(&session)?;
-        trained.keep_result()?;
-        report::write(&trained.model, &arguments.out)?;
-        output.notes(&trained.notes)?;
+        let mut trained = training::train(training, digits.views, targets, &session)?;
+        trained.outcome.keep()?;
+        report::write(&trained.outcome.fitted.model, &arguments.out)?;
+        output.notes(&trained.outcome.notes)?;
         output.text(&trained.text())?;
         output.text(&format!(
             "report written to {}; open it in a browser\n",
             arguments.out.display()
         ))?;
         output.warnings(trained.warnings())?;
-        output.json(&trained.result)
+        output.json(&trained.outcome.result)
     })
 }

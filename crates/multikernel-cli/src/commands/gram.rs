@@ -7,9 +7,10 @@ use crate::session::{Cost, Session};
 use anyhow::Result;
 use clap::Args;
 use multikernel::Error;
-use multikernel::data::{ArraySink, ArrayWriter, ViewData, Views};
+use multikernel::data::{ViewData, Views};
 use multikernel::gram::{KernelSet, Options};
 use multikernel::observe::{self, Observer};
+use multikernel_io::{ArraySink, ArrayWriter};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

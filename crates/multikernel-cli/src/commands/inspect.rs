@@ -6,12 +6,13 @@ use crate::paths::Paths;
 use crate::session::{Cost, Loaded, Session};
 use anyhow::Result;
 use clap::Args;
-use multikernel::data::{Task, holds_given_matrices};
+use multikernel::data::Task;
 use multikernel::gram::Options;
 use multikernel::inspect::{
     DataReport, KernelReport, KernelSummary, Report, TargetReport, ViewContents, inspect,
 };
 use multikernel::kernel::KernelSpec;
+use multikernel_io::holds_given_matrices;
 use serde::Serialize;
 
 /// Kernels, views and classes that are listed as text; JSON has all.

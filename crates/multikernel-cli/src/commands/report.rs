@@ -9,7 +9,7 @@ use anyhow::Result;
 use clap::Args;
 use multikernel::data::Task;
 use multikernel::record::{Evaluation, Record};
-use multikernel::{Error, Model, report};
+use multikernel::{Error, Model};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -136,7 +136,7 @@ fn draw(session: &Session, arguments: &Arguments) -> Result<()> {
 
 /// Writes the page of a model; - is stdout.
 pub(super) fn write(model: &Model, out: &Path) -> Result<()> {
-    let page = report::html(model);
+    let page = multikernel_report::html(model);
     if out == Path::new("-") {
         return print(page.as_bytes());
     }

@@ -1,9 +1,8 @@
 //! `multikernel completions` and `multikernel man`: for the shell around the program, from the same definition as its options.
 
-use crate::args::Cli;
 use crate::output::{print, write_whole};
 use anyhow::{Context, Result};
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 use multikernel::Error;
 use std::io;
@@ -39,20 +38,14 @@ pub(crate) struct Man {
     all: Option<PathBuf>,
 }
 
-pub(crate) fn completions(arguments: &Completions) -> Result<()> {
+pub(crate) fn completions(arguments: &Completions, mut program: clap::Command) -> Result<()> {
     let mut text = Vec::new();
-    clap_complete::generate(
-        arguments.shell,
-        &mut Cli::command(),
-        "multikernel",
-        &mut text,
-    );
+    clap_complete::generate(arguments.shell, &mut program, "multikernel", &mut text);
     print(&text)
 }
 
-pub(crate) fn man(arguments: &Man) -> Result<()> {
+pub(crate) fn man(arguments: &Man, mut program: clap::Command) -> Result<()> {
     // Built first: pages then know the full names of commands and the options all of them share.
-    let mut program = Cli::command();
     program.build();
     if let Some(folder) = &arguments.all {
         std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;

@@ -4,7 +4,7 @@ use crate::output::Output;
 use crate::paths::Paths;
 use anyhow::Result;
 use clap::Args;
-use multikernel::mkl::SOLVERS;
+use multikernel::train::SOLVERS;
 use std::path::{Path, PathBuf};
 
 /// List the solvers: the problem each solves, its paper, what it certifies

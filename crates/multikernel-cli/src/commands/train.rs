@@ -4,15 +4,17 @@ use super::Ending;
 use crate::args::{CommonArgs, DataArgs, KernelArgs, parse_number};
 use crate::paths::Paths;
 use crate::session::{self, Session};
-use crate::training::{Job, Kept, Known, Trained};
+use crate::training::{self, Trained};
 use anyhow::Result;
 use clap::Args;
-use multikernel::data::{LoadOptions, Purpose, Targets, Task, ViewData, Views, load, load_numbers};
-use multikernel::dual::Status;
-use multikernel::mkl::Solver;
+use multikernel::data::{Targets, Task, ViewData, Views};
 use multikernel::norm::NormSpec;
-use multikernel::stochastic::{Average, Sampling};
+use multikernel::pipeline::{KeptFit, Labelled, Training};
+use multikernel::problem::Status;
+use multikernel::solve::stochastic::{Average, Sampling};
+use multikernel::train::Solver;
 use multikernel::{Error, Mkl};
+use multikernel_io::{LoadOptions, Purpose, load, load_numbers};
 use std::path::{Path, PathBuf};
 
 /// Learn a predictor and a weight for every kernel, and write the model
@@ -228,7 +230,7 @@ fn train(session: &Session, arguments: &Arguments) -> Result<Ending> {
     paths.check()?;
     let kept = match &arguments.checkpoint {
         None => None,
-        Some(file) => Some(Kept::new(file, arguments.resume, &mut mkl)?),
+        Some(file) => Some(KeptFit::new(file, arguments.resume, &mut mkl)?),
     };
     let scale = arguments.data.scale_options()?;
     let indefinite = arguments.data.indefinite()?;
@@ -256,23 +258,23 @@ fn train(session: &Session, arguments: &Arguments) -> Result<Ending> {
             &mut notes,
         )?),
     };
-    let job = Job {
-        views: dataset.views,
-        targets,
-        validation,
-        kernels: &arguments.kernels,
-        scale,
-        indefinite,
+    let training = Training {
         mkl,
         lambda,
+        kernels: arguments.kernels.specs()?,
+        groups: arguments.kernels.groups.clone(),
+        scale,
+        indefinite,
+        validation,
         holdout,
         baselines: !options.no_baselines,
         probabilities: options.probabilities,
         stability: options.stability,
         kept,
         notes,
+        ..Training::default()
     };
-    let trained = job.run(session)?;
+    let trained = training::train(training, dataset.views, targets, session)?;
     finish(session, trained, "", &arguments.model, options)
 }
 
@@ -284,22 +286,22 @@ pub(super) fn finish(
     model: &Path,
     options: &Options,
 ) -> Result<Ending> {
-    trained.keep_result()?;
-    trained.model.save(model)?;
+    trained.outcome.keep()?;
+    trained.outcome.fitted.model.save(model)?;
     if let Some(file) = &options.history {
         trained.write_history(file)?;
     }
     trained.account(session);
     let output = &session.output;
-    output.notes(&trained.notes)?;
+    output.notes(&trained.outcome.notes)?;
     output.text(first)?;
     output.text(&trained.text())?;
     output.text(&format!("model written to {}\n", model.display()))?;
     output.warnings(trained.warnings())?;
     output.json(&trained.object())?;
     // What minimises nothing has no gap to reach.
-    let certified = !trained.result.primal.is_nan();
-    Ok(match trained.status {
+    let certified = !trained.outcome.result.primal.is_nan();
+    Ok(match trained.outcome.fitted.status {
         Status::Converged if certified => Ending::Done,
         _ if options.strict => Ending::NotConverged,
         _ => Ending::Done,
@@ -330,7 +332,7 @@ impl Options {
         training: &Views,
         targets: &Targets,
         notes: &mut Vec<String>,
-    ) -> Result<Known> {
+    ) -> Result<Labelled> {
         let mut files = data.files.clone();
         let named = self.validation.clone();
         (files.features, files.gram) = match (files.features.is_empty(), files.gram.is_empty()) {
@@ -357,7 +359,7 @@ impl Options {
         let (views, changed) = arranged.map_err(|e| e.within("validation"))?;
         notes.extend(changed);
         let targets = targets.of_others(dataset.labels.as_ref(), views.len());
-        Ok(Known {
+        Ok(Labelled {
             targets: targets.map_err(|e| e.within("validation"))?,
             views,
         })

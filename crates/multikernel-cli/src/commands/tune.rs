@@ -5,15 +5,18 @@ use super::train::{Options, finish, matrix, optional};
 use crate::args::{CommonArgs, DataArgs, KernelArgs, parse_number};
 use crate::output::{setting, table};
 use crate::session::{self, Session};
-use crate::training::Job;
+use crate::training;
 use anyhow::Result;
 use clap::Args;
-use multikernel::data::{Labels, Split, Targets, load_labels, load_numbers};
+use multikernel::data::{Labels, Split, Targets};
 use multikernel::gram;
+use multikernel::measure::Metric;
 use multikernel::norm::NormSpec;
+use multikernel::pipeline::Training;
 use multikernel::record::Tuning;
-use multikernel::select::{Checkpoint, Grid, Identity, Metric, Recipe, Rule, SHARED};
+use multikernel::select::{Checkpoint, Grid, Identity, Recipe, Rule, SHARED};
 use multikernel::{Error, Mkl};
+use multikernel_io::{load_labels, load_numbers};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -243,34 +246,33 @@ fn tune(session: &Session, arguments: &Arguments) -> Result<Ending> {
     let cost = recipe.grid.costs[point.cost];
     let bank = &kernels[point.bank].1;
     drop(recipe);
-    let job = Job {
-        views,
-        targets,
-        validation,
-        kernels: bank,
-        scale,
-        indefinite,
+    let training = Training {
         mkl: Mkl {
             norm,
             matrix,
             c: cost,
             ..mkl
         },
-        lambda: None,
+        kernels: bank.specs()?,
+        groups: bank.groups.clone(),
+        scale,
+        indefinite,
+        validation,
         holdout,
         // Whoever stops a search wants its model now.
         baselines: !options.no_baselines && !stopped,
         probabilities: options.probabilities,
         stability: options.stability.filter(|_| !stopped),
-        kept: None,
         notes,
+        ..Training::default()
     };
     let searched = session.elapsed() - before;
-    let mut trained = job.run(session)?;
+    let mut trained = training::train(training, views, targets, session)?;
     // What stands between reading and training is not reading.
-    trained.result.seconds.load = (trained.result.seconds.load - searched).max(0.0);
+    let seconds = &mut trained.outcome.result.seconds;
+    seconds.load = (seconds.load - searched).max(0.0);
     let first = text(&tuning);
-    trained.record.tuning = Some(tuning);
+    trained.outcome.record.tuning = Some(tuning);
     finish(session, trained, &first, &arguments.model, options)
 }
 

@@ -6,7 +6,7 @@
 )]
 
 use assert_cmd::Command;
-use multikernel::data::ArrayWriter;
+use multikernel_io::ArrayWriter;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::process::Output;

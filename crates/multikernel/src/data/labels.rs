@@ -1,7 +1,6 @@
 //! What is known about the samples: labels as they were read, the task they suggest, and the targets of a task.
 
-use super::source::some_of;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, some_of};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -248,7 +247,7 @@ fn is_code(text: &str) -> bool {
 
 /// Collects labels one by one.
 #[derive(Debug, Default)]
-pub(super) struct LabelBuilder {
+pub struct LabelBuilder {
     known: HashMap<String, u32>,
     spellings: Vec<String>,
     index: Vec<u32>,
@@ -256,7 +255,7 @@ pub(super) struct LabelBuilder {
 
 impl LabelBuilder {
     /// Takes a label; returns the bytes that it cost beyond the four of its index.
-    pub(super) fn push(&mut self, label: &str) -> u64 {
+    pub fn push(&mut self, label: &str) -> u64 {
         let label = label.trim();
         if let Some(&s) = self.known.get(label) {
             self.index.push(s);
@@ -270,12 +269,18 @@ impl LabelBuilder {
         2 * (label.len() as u64 + 24) + 64
     }
 
-    pub(super) fn len(&self) -> usize {
+    /// Labels taken so far.
+    pub fn len(&self) -> usize {
         self.index.len()
     }
 
+    /// No label yet.
+    pub fn is_empty(&self) -> bool {
+        self.index.is_empty()
+    }
+
     /// Decides what the labels are; `place` is for errors.
-    pub(super) fn finish(self, place: &str) -> Result<Labels> {
+    pub fn finish(self, place: &str) -> Result<Labels> {
         let LabelBuilder {
             spellings, index, ..
         } = self;
@@ -502,7 +507,7 @@ impl Targets {
 }
 
 /// One label for each sample, or a sentence.
-pub(super) fn check_count(labels: usize, samples: usize) -> Result<()> {
+pub fn check_count(labels: usize, samples: usize) -> Result<()> {
     if labels == samples {
         return Ok(());
     }

@@ -2,7 +2,6 @@
 
 use crate::error::{Error, Result};
 use crate::observe::{self, Observer};
-use memmap2::Mmap;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,9 +31,18 @@ enum Values {
     Memory(Arc<Vec<f32>>),
     /// `rows · cols` little-endian f32 from byte `offset`, which is a multiple of four.
     Mapped {
-        map: Arc<Mmap>,
+        map: Arc<dyn Mapped>,
         offset: usize,
     },
+}
+
+/// The bytes of a file that is mapped into memory. They must not change while they are in use.
+pub trait Mapped: std::fmt::Debug + Send + Sync {
+    /// All of them, the same every time.
+    fn bytes(&self) -> &[u8];
+
+    /// Lets the memory go that holds these bytes; they are read again when they are asked for.
+    fn release(&self, range: Range<usize>);
 }
 
 /// How far a matrix is from its transpose.
@@ -68,9 +76,9 @@ impl Pairwise {
 
     /// A matrix inside a mapped file. `None` if the place does not suit: outside of the file, not at a multiple
     /// of four bytes, or a machine that stores numbers the other way round. The values are not looked at.
-    pub(super) fn mapped(rows: usize, cols: usize, map: Arc<Mmap>, offset: usize) -> Option<Self> {
+    pub fn mapped(rows: usize, cols: usize, map: Arc<dyn Mapped>, offset: usize) -> Option<Self> {
         let bytes = rows.checked_mul(cols)?.checked_mul(size_of::<f32>())?;
-        let data = map.get(offset..offset.checked_add(bytes)?)?;
+        let data = map.bytes().get(offset..offset.checked_add(bytes)?)?;
         let suits =
             cfg!(target_endian = "little") && bytemuck::try_cast_slice::<u8, f32>(data).is_ok();
         suits.then_some(Pairwise {
@@ -96,7 +104,7 @@ impl Pairwise {
         match &self.values {
             Values::Memory(values) => &values[range],
             Values::Mapped { map, offset } => {
-                bytemuck::cast_slice(&map[self.bytes(*offset, range)])
+                bytemuck::cast_slice(&map.bytes()[self.bytes(*offset, range)])
             }
         }
     }
@@ -140,32 +148,16 @@ impl Pairwise {
 
     /// [`Pairwise::release`] for some rows.
     pub fn release_rows(&self, rows: Range<usize>) {
-        #[cfg(unix)]
         if let Values::Mapped { map, offset } = &self.values
             && rows.start < rows.end
             && rows.end <= self.rows
         {
-            let range = self.bytes(*offset, rows.start * self.cols..rows.end * self.cols);
-            // SAFETY: `DontNeed` drops the pages of the mapping, and later reads of them must see the same bytes
-            // for the `&[f32]` that others may hold. The map was made by `Mmap::map`: shared, read-only and backed by
-            // a file. Pages of such a map hold no changes of their own, so dropping them loses nothing, and the next
-            // access faults the same file contents in again. (For a private or anonymous map it would give zeros.)
-            // The range was checked to lie inside the map. A failure is harmless: the pages then simply stay.
-            #[allow(unsafe_code)]
-            let _ = unsafe {
-                map.unchecked_advise_range(
-                    memmap2::UncheckedAdvice::DontNeed,
-                    range.start,
-                    range.len(),
-                )
-            };
+            map.release(self.bytes(*offset, rows.start * self.cols..rows.end * self.cols));
         }
-        #[cfg(not(unix))]
-        let _ = rows;
     }
 
     /// Checks that all values are finite; for matrices that were mapped, not read.
-    pub(super) fn check_finite(&self, place: &str, observer: &dyn Observer) -> Result<()> {
+    pub fn check_finite(&self, place: &str, observer: &dyn Observer) -> Result<()> {
         let blocks = self.rows.div_ceil(TILE);
         let threads = rayon::current_num_threads();
         let stage = format!("checking {place}");
@@ -441,37 +433,6 @@ mod tests {
             )),
             "{error}"
         );
-    }
-
-    #[test]
-    fn a_mapped_matrix_reads_the_same_after_its_memory_was_released() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("m");
-        let values: Vec<f32> = (0..300 * 200).map(|v| v as f32).collect();
-        let mut bytes = vec![0; 64];
-        bytes.extend(values.iter().flat_map(|v| v.to_le_bytes()));
-        std::fs::write(&path, bytes).unwrap();
-        let file = std::fs::File::open(&path).unwrap();
-        // SAFETY: the file is this test's own and is not changed.
-        #[allow(unsafe_code)]
-        let map = Arc::new(unsafe { Mmap::map(&file) }.unwrap());
-        let mapped = Pairwise::mapped(300, 200, map.clone(), 64).unwrap();
-        assert!(mapped.is_mapped());
-        assert_eq!(mapped.bytes_in_memory(), 0);
-        assert_eq!(mapped.row(299), &values[299 * 200..]);
-        mapped.release();
-        mapped.release_rows(10..20);
-        assert_eq!(mapped.row(15), &values[15 * 200..16 * 200]);
-        mapped.check_finite("m", &()).unwrap();
-        assert!(
-            Pairwise::mapped(300, 200, map.clone(), 66).is_none(),
-            "not aligned"
-        );
-        assert!(
-            Pairwise::mapped(301, 200, map.clone(), 64).is_none(),
-            "past the end"
-        );
-        assert!(Pairwise::mapped(usize::MAX, 200, map, 64).is_none());
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl Scaling {
                 return Err(Error::input(
                     "scale",
                     format!("there is no view '{name}'"),
-                    format!("the views are {}", super::source::some_of(known)),
+                    format!("the views are {}", crate::error::some_of(known)),
                 ));
             }
         }

@@ -45,7 +45,7 @@ impl ViewData {
     }
 
     /// The samples named, in that order. A given matrix keeps all its columns.
-    pub(super) fn select(&self, rows: &[usize]) -> Result<Self> {
+    pub fn select(&self, rows: &[usize]) -> Result<Self> {
         Ok(match self {
             ViewData::Dense(x) => ViewData::Dense(x.select(rows)),
             ViewData::Sparse(x) => ViewData::Sparse(x.select(rows)),

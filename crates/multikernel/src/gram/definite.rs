@@ -159,7 +159,7 @@ pub(super) fn check(
             format!(
                 "it is not positive semidefinite: its smallest eigenvalue is about {smallest:.3}, its largest entry {largest:.3}"
             ),
-            "repair the matrix, or say what to do with it: --indefinite clip, shift or allow",
+            "repair the matrix, or say what to do with it: `indefinite` clip, shift or allow",
         )),
         Indefinite::Shift => {
             fits(4 * (n as u64).pow(2), "allow more memory")?;
@@ -179,7 +179,7 @@ pub(super) fn check(
         Indefinite::Clip => {
             fits(
                 clip::bytes(n),
-                "allow more memory, or take --indefinite shift, which needs less",
+                "allow more memory, or take `indefinite` shift, which needs less",
             )?;
             let told = |done: u64| {
                 let stage = &format!("clipping {name}");

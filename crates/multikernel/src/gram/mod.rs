@@ -273,7 +273,7 @@ impl Gram {
     /// All kernels as matrices, kernel after kernel, row after row, in new memory.
     ///
     /// # Errors
-    /// [`Error::Stopped`](crate::Error::Stopped) if the observer asks to stop.
+    /// [`Error::Stopped`](crate::error::Error::Stopped) if the observer asks to stop.
     pub fn matrices(&self, observer: &dyn Observer) -> Result<Vec<f32>> {
         let mut out = zeros(self.n_kernels * self.n_rows() * self.n_cols());
         self.matrices_into(&mut out, observer)?;
@@ -283,7 +283,7 @@ impl Gram {
     /// The same into memory that is given. Kernels of one family share the reading, or the computing, of their statistic.
     ///
     /// # Errors
-    /// [`Error::Stopped`](crate::Error::Stopped) if the observer asks to stop.
+    /// [`Error::Stopped`](crate::error::Error::Stopped) if the observer asks to stop.
     ///
     /// # Panics
     /// If `out` is not as long as the matrices together.
@@ -846,7 +846,7 @@ mod tests {
             };
             KernelSet::new(&specs, &views, &options, &())
         };
-        let Err(crate::Error::Memory { needed, .. }) = set(0) else {
+        let Err(crate::error::Error::Memory { needed, .. }) = set(0) else {
             panic!("something needs memory");
         };
         // On the fly, and stored.

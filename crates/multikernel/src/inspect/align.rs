@@ -8,10 +8,10 @@ use crate::error::{Error, Result};
 use crate::gram::{Gram, Indefinite, KernelSet, Options};
 use crate::kernel::KernelSpec;
 use crate::math::{mixed_dot, sum_of_squares};
-use crate::mkl::Fitted;
 use crate::observe::Observer;
 use crate::random::Random;
 use crate::record::Alignment;
+use crate::train::Fitted;
 use rayon::prelude::*;
 
 /// Samples that alignments need at most: more would change the second decimal at best, and cost n².
@@ -59,7 +59,7 @@ impl KernelSample {
         let bytes = (4 * families + 2 * shown.len() as u64 + 32) * (size * size) as u64;
         if size < FEWEST_SAMPLES.min(n) || bytes > options.memory {
             return Ok(Err(format!(
-                "alignments of {} kernels were not computed: they would cost too much (inspect --gram computes them)",
+                "alignments of {} kernels were not computed: they would cost more than the training should; inspecting the kernels computes them",
                 all.len()
             )));
         }

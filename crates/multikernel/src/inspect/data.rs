@@ -384,7 +384,7 @@ fn warn_of_view(report: &ViewReport, warnings: &mut Vec<String>) {
                 && *ratio >= UNEVEN_COLUMNS
             {
                 warnings.push(format!(
-                    "view '{name}': the spread of its columns differs by a factor of {ratio:.0}, so a few columns decide every distance; consider --scale {name}=standard"
+                    "view '{name}': the spread of its columns differs by a factor of {ratio:.0}, so a few columns decide every distance; consider `scale` {name}=standard"
                 ));
             }
         }

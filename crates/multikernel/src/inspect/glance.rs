@@ -145,7 +145,7 @@ mod tests {
             };
             KernelSet::new(&specs, &views, &options, &())
         };
-        let Err(crate::Error::Memory { needed, .. }) = set(0) else {
+        let Err(crate::error::Error::Memory { needed, .. }) = set(0) else {
             panic!("something needs memory");
         };
         let set = set(needed).unwrap();

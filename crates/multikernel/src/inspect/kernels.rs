@@ -454,7 +454,7 @@ fn warnings(n: usize, kernels: &[KernelSummary], near_duplicates: &[Vec<usize>])
             .iter()
             .min_by(|a, b| a.smallest_eigenvalue.total_cmp(&b.smallest_eigenvalue));
         out.push(format!(
-            "{} not positive semidefinite (smallest eigenvalue about {:.3e}); training refuses it unless --indefinite clip, shift or allow is given",
+            "{} not positive semidefinite (smallest eigenvalue about {:.3e}); training refuses it unless `indefinite` clip, shift or allow is given",
             kernels_are(&names),
             worst.map_or(0.0, |k| k.smallest_eigenvalue)
         ));

@@ -12,13 +12,13 @@ pub use data::{DataReport, RepeatedSamples, TargetReport, ViewContents, ViewRepo
 pub use glance::glance;
 pub use kernels::{KernelReport, KernelSummary, inspect_kernels};
 
-use crate::baseline::leave_one_out;
 use crate::data::{Pairwise, Targets, View, ViewData, Views};
 use crate::error::{Error, Result};
 use crate::gram::{Indefinite, KernelSet, Options};
 use crate::kernel::{KernelSpec, expand};
 use crate::observe::Observer;
 use crate::random::Random;
+use crate::train::baseline::leave_one_out;
 use serde::Serialize;
 
 /// Kernels are looked at on at most so many samples: more would change no conclusion and cost n².

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use scalar::Loss;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// A loss as a user names it: `hinge`, `squared-hinge`, `logistic`, `multiclass-hinge`, `epsilon:0.1`, `squared`, `huber:1`,
 /// `one-class`.

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// A convex loss ℓ(t, y) of one score and one target.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

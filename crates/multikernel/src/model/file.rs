@@ -5,11 +5,12 @@
 
 use super::arrange::TrainingView;
 use super::{Model, Parts, Scheme};
-use crate::calibration::Calibration;
-use crate::data::{Csr, Dense, Scaling, Task, View, ViewData, Views, replace_file};
+use crate::data::{Csr, Dense, Scaling, Task, View, ViewData, Views};
 use crate::error::{Error, Result};
+use crate::files::replace_file;
 use crate::gram::{Kernel, Normalizer, Repair};
 use crate::loss::LossSpec;
+use crate::measure::Calibration;
 use crate::norm::NormSpec;
 use safetensors::tensor::{Dtype, TensorView};
 use safetensors::{SafeTensorError, SafeTensors};

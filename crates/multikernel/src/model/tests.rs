@@ -5,8 +5,8 @@ use super::*;
 use crate::data::{Csr, Dense, Pairwise, ScaleOption, Targets, View, ViewData};
 use crate::gram::{Coefficients, Indefinite, KernelSet, Normalizer, Options, Repair};
 use crate::kernel::{KernelSpec, Normalize, Width};
-use crate::mkl::{Bias, Fitted, Mkl, Multiclass};
 use crate::random::Random;
+use crate::train::{Bias, Fitted, Mkl, Multiclass};
 use proptest::prelude::*;
 
 const N: usize = 48;
@@ -571,7 +571,7 @@ fn kernels_of_distances_are_repaired_too() {
     let error = KernelSet::new(&specs(&texts), &views, &Options::default(), &());
     let error = error.unwrap_err().to_string();
     assert!(
-        error.starts_with("kernel '") && error.contains("--indefinite clip, shift or allow"),
+        error.starts_with("kernel '") && error.contains("`indefinite` clip, shift or allow"),
         "{error}"
     );
     // Alone, so that it has a weight.

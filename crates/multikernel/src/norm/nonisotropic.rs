@@ -5,7 +5,7 @@
 //! (dual map) and by a projected Newton method (primal map). O(M³) per step.
 
 use super::block::largest;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Newton steps before the primal map takes what it has; a handful is usual.
 const MAX_NEWTON_STEPS: usize = 500;

@@ -1,12 +1,11 @@
 //! Predicting and learning.
 
 use super::bank::{Sample, Scratch};
-use super::rules::{om2_step, passive_aggressive_step};
 use super::support::{Change, Partial, Slot};
 use super::{Online, Outcome, Rule, Waiting};
 use crate::data::Views;
 use crate::error::{Error, Result};
-use crate::stochastic::Follow;
+use crate::solve::steps::{Follow, om2_step, passive_aggressive_step};
 
 /// Examples scored together, at most.
 const BLOCK: usize = 64;

@@ -32,7 +32,6 @@
 mod bank;
 mod bound;
 mod budget;
-mod combiner;
 mod learn;
 mod report;
 mod rules;
@@ -44,17 +43,15 @@ mod tiles;
 
 pub use bound::MistakeBound;
 pub use budget::{Budget, Keep};
-pub(crate) use combiner::Combiner;
 pub use report::{Curve, Pass, Report};
 pub use rules::Rule;
-pub(crate) use rules::{om2_step, passive_aggressive_step};
 
 use crate::data::{ScaleOption, Scaling, Views};
 use crate::error::{Error, Result};
 use crate::gram::{Kernel, KernelSet, Options};
 use crate::kernel::{KernelSpec, Kind, Width};
 use crate::norm::{BlockNorm, NormSpec};
-use crate::stochastic::{Adaptive, Theta};
+use crate::solve::steps::{Adaptive, Combiner, Theta};
 use bank::{Bank, Sample};
 use bound::Comparator;
 use serde::{Deserialize, Serialize};
@@ -375,7 +372,7 @@ impl Online {
     ///
     /// # Errors
     /// If it is no point of the learner's spaces: other kernels, a bias, several problems.
-    pub fn compare_with(&mut self, model: crate::Model) -> Result<()> {
+    pub fn compare_with(&mut self, model: crate::model::Model) -> Result<()> {
         self.comparator = Some(Comparator::new(model, self)?);
         Ok(())
     }

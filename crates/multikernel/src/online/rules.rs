@@ -218,16 +218,6 @@ impl fmt::Display for Rule {
     }
 }
 
-/// OM-2's η: at a margin w·z below 1, for a z of this squared length.
-pub(crate) fn om2_step(margin: f64, square: f64) -> f64 {
-    (1.0 - 2.0 * margin / square).clamp(0.0, 1.0)
-}
-
-/// PA-I's τ.
-pub(crate) fn passive_aggressive_step(c: f64, loss: f64, square: f64) -> f64 {
-    c.min(loss / square)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

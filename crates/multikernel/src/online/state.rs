@@ -2,15 +2,15 @@
 //! learner goes on to the same bits.
 
 use super::bank::{Bank, Row, Sample};
-use super::combiner::Combiner;
 use super::support::{Slot, Support};
 use super::{Online, Report, Rule, Settings, Waiting};
-use crate::data::{ViewData, Views, replace_file};
+use crate::data::{ViewData, Views};
 use crate::error::{Error, Result};
+use crate::files::replace_file;
 use crate::gram::{Kernel, Normalizer};
 use crate::loss::{Loss, LossSpec};
 use crate::model::{Model, Scheme, Stored, Streamed, Tensors, damaged};
-use crate::stochastic::{Lengths, Theta};
+use crate::solve::steps::{Combiner, Lengths, Theta};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 

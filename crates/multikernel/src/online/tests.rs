@@ -1,8 +1,8 @@
 use super::*;
-use crate::Model;
 use crate::data::{Csr, Dense, Labels, View, ViewData, digits};
 use crate::gram::Normalizer;
 use crate::kernel::Normalize;
+use crate::model::Model;
 use crate::norm::{Exponent, Norm};
 use crate::random::Random;
 

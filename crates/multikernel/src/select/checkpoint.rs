@@ -172,7 +172,7 @@ impl Checkpoint {
             io::ErrorKind::AlreadyExists => Error::input(
                 path.display().to_string(),
                 "the checkpoint is there already",
-                "give --resume to go on from it, or another name",
+                "give `resume` to go on from it, or another name",
             ),
             _ => Error::io(path, e),
         })?;
@@ -241,7 +241,7 @@ fn read(mut input: impl BufRead, identity: &Identity) -> Result<(Vec<Fit>, u64)>
         Error::input(
             "",
             "this is not a checkpoint of tune",
-            "give a file that tune wrote, or another name without --resume",
+            "give a file that tune wrote, or another name without `resume`",
         )
     };
     let mut fits: Vec<Fit> = Vec::new();

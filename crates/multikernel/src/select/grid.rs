@@ -6,19 +6,17 @@
 //! training. Folds do not depend on each other, so results do not depend on the
 //! number of threads.
 
-use super::Folds;
-use super::choose::{Metric, Rule, agreement, choose, mean_and_error};
-use super::part::{Forward, Part, Parts};
-use crate::certificate::Certificate;
-use crate::data::Targets;
-use crate::dual::Status;
+use super::choose::{Rule, agreement, choose, mean_and_error};
+use crate::data::{Folds, Targets};
 use crate::error::{Error, Result};
 use crate::gram::KernelSet;
 use crate::loss::{Loss, LossSpec};
-use crate::mkl::{Mkl, WarmStart};
+use crate::measure::Metric;
 use crate::norm::NormSpec;
 use crate::observe::{Observer, Progress};
+use crate::problem::{Certificate, Status};
 use crate::record::{Point, Tuning};
+use crate::train::{Forward, Mkl, Part, Parts, WarmStart};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -5,19 +5,19 @@
 //! samples, those of the fold's other part included. It never sees a target, and the note [`SHARED`] says so; the nested
 //! cross-validation of [`Recipe::nested`] fits it anew for every outer fold.
 
+mod calibrate;
 mod checkpoint;
 mod choose;
-mod folds;
+mod evaluate;
 mod grid;
 mod nested;
-mod part;
+pub mod stability;
 
 pub use checkpoint::{Checkpoint, Identity};
-pub use choose::{Metric, Rule, choose};
-pub use folds::Folds;
+pub use choose::{Rule, choose};
+pub use evaluate::*;
 pub use grid::{Fit, Grid, Tried};
 pub use nested::{Found, Recipe};
-pub(crate) use part::{Forward, Part, Parts, held_out_scores};
 
 /// What is to be known of folds that share a Gram.
 pub const SHARED: &str = "all folds share one set of kernels, whose widths and normalisations come from all samples (never from their targets)";

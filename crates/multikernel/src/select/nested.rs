@@ -1,18 +1,16 @@
 //! From samples to a choice: a search over banks of kernels, norms and C, and an honest estimate of what it reaches.
 
-use super::Folds;
 use super::grid::{Fit, Grid, Search, Tried};
-use super::part::Forward;
-use crate::data::{ScaleOption, Scaling, Targets, Views};
-use crate::dual::Status;
+use crate::data::{Folds, ScaleOption, Scaling, Targets, Views};
 use crate::error::{Error, Result};
-use crate::evaluate::{Bootstrap, interval, resampled};
 use crate::gram::{KernelSet, Options};
 use crate::kernel::KernelSpec;
-use crate::metrics::Truth;
-use crate::mkl::Mkl;
+use crate::measure::Truth;
 use crate::observe::{Observer, Progress};
+use crate::problem::Status;
 use crate::record::{Interval, Tuning};
+use crate::select::{Bootstrap, interval, resampled};
+use crate::train::{Forward, Mkl};
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
@@ -210,7 +208,7 @@ impl Recipe {
     }
 
     /// Trains on all samples at the point that was chosen.
-    fn refit(&self, tuning: &Tuning, observer: &dyn Observer) -> Result<crate::Model> {
+    fn refit(&self, tuning: &Tuning, observer: &dyn Observer) -> Result<crate::model::Model> {
         let point = &tuning.points[tuning.chosen];
         let scaling = Scaling::fit(&self.scale, &self.views)?;
         let views = scaling.apply(self.views.clone())?;

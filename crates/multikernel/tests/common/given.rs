@@ -1,12 +1,13 @@
 //! Problems of the oracle as the library takes them: kernels given as matrices.
 
-use multikernel::certificate::Problem as Scalar;
 use multikernel::data::{Pairwise, View, ViewData, Views};
-use multikernel::dual::{Limits, Solution, Start, solve};
 use multikernel::gram::{Gram, Indefinite, KernelSet, Options};
 use multikernel::kernel::KernelSpec;
 use multikernel::norm::Norm;
 use multikernel::observe::Observer;
+use multikernel::problem::Problem as Scalar;
+use multikernel::problem::{Limits, Solution, Start};
+use multikernel::solve::exact::solve;
 
 use super::conic::{Omega, Problem};
 

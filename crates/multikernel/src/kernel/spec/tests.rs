@@ -8,7 +8,7 @@ fn one(spec: &str) -> KernelSpec {
     specs.remove(0)
 }
 
-fn message<T: std::fmt::Debug>(result: crate::Result<T>) -> String {
+fn message<T: std::fmt::Debug>(result: crate::error::Result<T>) -> String {
     result.unwrap_err().to_string()
 }
 

@@ -1,0 +1,473 @@
+//! OBSCURE for structured outputs: labellings, trees, rankings; whatever has an oracle for the most violating output.
+//!
+//! Problem: min ½ ‖w‖²_{2,p} + Σ C_i max_y [Δ(y_i, y) − w·(φ(x_i, y_i) − φ(x_i, y))], 1 < p ≤ 2, φ = (φ_1, …, φ_M).
+//! Its dual: max Σ_iy a_iy Δ(y_i, y) − ½ Ω*(s)² over a_iy ≥ 0, Σ_y a_iy ≤ C_i, s_m = ‖Σ a_iy (φ_m(x_i, y_i) − φ_m(x_i, y))‖.
+//!
+//! Method: the two stages of [`obscure`](super::obscure) with z = φ(x_i, ŷ) − φ(x_i, y_i), ŷ the most violating output. So
+//! θ is a combination of differences with coefficients ≥ 0; divided by q and cut to Σ_y a_iy ≤ C_i they are dual feasible,
+//! which gives the result a certificate. Stop: epochs done, or relative gap ≤ tolerance (looked at when the epochs end).
+//!
+//! Cost of an epoch: two oracle calls per sample (one to learn, one to look at the objective), and the updates.
+
+use super::{Radius, Sampling, Settings, check_settings};
+use crate::error::{Error, Result};
+use crate::norm::{BlockNorm, Norm};
+use crate::observe::{Observer, Progress};
+use crate::problem::{Certificate, Limits, Look, Status};
+use crate::random::Random;
+use crate::solve::steps::{Adaptive, Rule, Seen};
+use rayon::prelude::*;
+use std::time::Instant;
+
+/// Below this scale θ is multiplied by it and the scale starts from 1 again.
+const LEAST_SCALE: f64 = 1e-60;
+
+/// A structured problem: its samples, outputs and joint feature maps φ_m(x, y), seen through the questions OBSCURE asks.
+pub trait Structure: Sync {
+    /// An output y.
+    type Output: Clone + PartialEq + Send + Sync;
+    /// θ = (θ_1, …, θ_M), in whatever form answers questions fast.
+    type State: Send + Sync;
+
+    /// Number of samples.
+    fn len(&self) -> usize;
+
+    /// Whether there is no sample.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Number of kernels M.
+    fn n_kernels(&self) -> usize;
+
+    /// y_i.
+    fn truth(&self, i: usize) -> &Self::Output;
+
+    /// Δ(y_i, y) ≥ 0: what answering y costs; 0 for y_i.
+    fn delta(&self, i: usize, y: &Self::Output) -> f64;
+
+    /// ⟨φ_m(x_i, y), φ_m(x_j, z)⟩ of every kernel.
+    fn kernels(&self, i: usize, y: &Self::Output, j: usize, z: &Self::Output, out: &mut [f64]);
+
+    /// θ = 0.
+    fn zero(&self) -> Self::State;
+
+    /// θ ← θ + c (φ(x_i, y) − φ(x_i, z)).
+    fn add(&self, state: &mut Self::State, i: usize, y: &Self::Output, z: &Self::Output, c: f64);
+
+    /// θ ← factor·θ.
+    fn scale(&self, state: &mut Self::State, factor: f64);
+
+    /// ⟨θ_m, φ_m(x_i, y) − φ_m(x_i, z)⟩ of every kernel.
+    fn products(
+        &self,
+        state: &Self::State,
+        i: usize,
+        y: &Self::Output,
+        z: &Self::Output,
+        out: &mut [f64],
+    );
+
+    /// The oracle: the y with the largest Σ_m weights_m ⟨θ_m, φ_m(x_i, y)⟩, plus Δ(y_i, y) if `violating`.
+    fn best(&self, state: &Self::State, weights: &[f64], i: usize, violating: bool)
+    -> Self::Output;
+
+    /// ‖φ_m(x_i, y) − φ_m(x_i, z)‖² of every kernel.
+    fn squared_lengths(&self, i: usize, y: &Self::Output, z: &Self::Output, out: &mut [f64]) {
+        let mut part = vec![0.0; out.len()];
+        out.fill(0.0);
+        for (a, b, sign) in [(y, y, 1.0), (z, z, 1.0), (y, z, -2.0)] {
+            self.kernels(i, a, i, b, &mut part);
+            out.iter_mut().zip(&part).for_each(|(o, p)| *o += sign * p);
+        }
+        out.iter_mut().for_each(|o| *o = o.max(0.0));
+    }
+}
+
+/// A trained structured model: f(x, y) = Σ_m β_m ⟨θ_m, φ_m(x, y)⟩.
+#[derive(Debug)]
+pub struct Structured<S: Structure> {
+    /// θ, divided by q: the model is linear in it with weights β.
+    pub state: S::State,
+    /// β
+    pub weights: Vec<f64>,
+    /// The differences φ(x_i, y_i) − φ(x_i, y) that θ is made of: sample, y, coefficient ≥ 0.
+    pub terms: Vec<(usize, S::Output, f64)>,
+    /// P of the model and D of the terms cut to a feasible point.
+    pub certificate: Certificate,
+    /// Why it stopped.
+    pub status: Status,
+    /// One entry per epoch; its dual is −∞ except in the last, since the bound costs as much as an epoch.
+    pub history: Vec<Look>,
+}
+
+impl<S: Structure> Structured<S> {
+    /// The best output of sample i.
+    pub fn predict(&self, structure: &S, i: usize) -> S::Output {
+        structure.best(&self.state, &self.weights, i, false)
+    }
+}
+
+/// Trains on the samples named, with one cost C_i for each.
+///
+/// Of the settings, `average`, `storage` and `block` do not matter here.
+///
+/// # Errors
+/// If the norm is not a block norm with 1 < r ≤ 2, a setting makes no sense, or there is not one positive finite cost per sample.
+pub fn obscure_structured<S: Structure>(
+    structure: &S,
+    samples: &[usize],
+    costs: &[f64],
+    norm: &Norm,
+    settings: &Settings,
+    limits: &Limits,
+    observer: &dyn Observer,
+) -> Result<Structured<S>> {
+    let block = check_settings(norm, settings)?;
+    if let Some(i) = samples.iter().find(|i| **i >= structure.len()) {
+        return Err(Error::input(
+            format!("sample {}", i + 1),
+            format!("there are {} samples", structure.len()),
+            "name samples that exist",
+        ));
+    }
+    let good = costs.iter().all(|c| *c > 0.0 && c.is_finite());
+    if samples.is_empty() || costs.len() != samples.len() || !good {
+        return Err(Error::input(
+            "costs",
+            format!("there are {} for {} samples", costs.len(), samples.len()),
+            "give one positive finite cost for each sample, and at least one sample",
+        ));
+    }
+    let mut run = Run::new(structure, samples, costs, norm, block);
+    let status = run.both_stages(settings, limits, observer);
+    Ok(run.finish(status, limits.tolerance))
+}
+
+struct Run<'a, S: Structure> {
+    structure: &'a S,
+    samples: &'a [usize],
+    costs: &'a [f64],
+    norm: &'a Norm,
+    block: BlockNorm,
+    begin: Instant,
+    /// θ̂, with θ = σ θ̂
+    state: S::State,
+    scale: f64,
+    /// ‖θ̂_m‖²
+    squares: Vec<f64>,
+    /// ‖θ̂‖_{2,q}
+    length: f64,
+    /// β
+    weights: Vec<f64>,
+    /// ĉ, for the k-th of the samples: output and coefficient.
+    terms: Vec<Vec<(S::Output, f64)>>,
+    steps: u64,
+    history: Vec<Look>,
+}
+
+impl<'a, S: Structure> Run<'a, S> {
+    fn new(
+        structure: &'a S,
+        samples: &'a [usize],
+        costs: &'a [f64],
+        norm: &'a Norm,
+        block: BlockNorm,
+    ) -> Self {
+        let kernels = structure.n_kernels();
+        let mut run = Run {
+            structure,
+            samples,
+            costs,
+            norm,
+            block,
+            begin: Instant::now(),
+            state: structure.zero(),
+            scale: 1.0,
+            squares: vec![0.0; kernels],
+            length: 0.0,
+            weights: vec![0.0; kernels],
+            terms: samples.iter().map(|_| Vec::new()).collect(),
+            steps: 0,
+            history: Vec::new(),
+        };
+        run.link();
+        run
+    }
+
+    fn both_stages(
+        &mut self,
+        settings: &Settings,
+        limits: &Limits,
+        observer: &dyn Observer,
+    ) -> Status {
+        let mut random = Random::new(settings.seed);
+        let at_zero = self.primal().0;
+        let lambda = 1.0 / self.costs.iter().sum::<f64>();
+        let online_epochs = match settings.radius {
+            Radius::Infinite => 0,
+            Radius::FromStageOne | Radius::Given(_) => settings.online_epochs,
+        };
+        let mut rule = Rule::Constant(settings.eta);
+        for done in 0..online_epochs + settings.epochs {
+            if done == online_epochs {
+                let primal = self.history.last().map_or(at_zero, |look| look.primal);
+                let radius = match settings.radius {
+                    Radius::FromStageOne => (2.0 * primal.min(at_zero)).sqrt(),
+                    Radius::Infinite => f64::INFINITY,
+                    Radius::Given(radius) => radius,
+                };
+                rule = Rule::Adaptive(Adaptive::new(lambda, self.block.r_dual(), radius));
+            }
+            let order = draw(&mut random, settings.sampling, self.samples.len());
+            for (at, &k) in order.iter().enumerate() {
+                if limits.deadline.is_some_and(|d| Instant::now() >= d) {
+                    return Status::TimeLimit;
+                }
+                let progress = Progress::Work {
+                    stage: if done < online_epochs {
+                        "stage 1"
+                    } else {
+                        "stage 2"
+                    },
+                    done: at as u64,
+                    total: order.len() as u64,
+                };
+                if observer.progress(&progress).is_break() {
+                    return Status::Stopped;
+                }
+                self.step(k, &mut rule);
+            }
+            self.refresh();
+            let (primal, _) = self.primal();
+            self.history.push(Look {
+                seconds: self.begin.elapsed().as_secs_f64(),
+                primal,
+                dual: f64::NEG_INFINITY,
+                steps: self.steps,
+            });
+            let told = observer.progress(&Progress::Round {
+                round: self.history.len(),
+                primal,
+                dual: f64::NEG_INFINITY,
+            });
+            if told.is_break() {
+                return Status::Stopped;
+            }
+        }
+        Status::MaxIterations
+    }
+
+    /// What the oracle multiplies ⟨θ̂_m, ·⟩ by.
+    fn oracle_weights(&self) -> Vec<f64> {
+        let factor = self.scale / self.block.r_dual();
+        self.weights.iter().map(|b| factor * b).collect()
+    }
+
+    /// The most violating output of a sample, and the loss there.
+    fn violation(&self, weights: &[f64], i: usize) -> (S::Output, f64) {
+        let truth = self.structure.truth(i);
+        let worst = self.structure.best(&self.state, weights, i, true);
+        let mut products = vec![0.0; weights.len()];
+        self.structure
+            .products(&self.state, i, &worst, truth, &mut products);
+        let margin = crate::math::dot(weights, &products);
+        let loss = (self.structure.delta(i, &worst) + margin).max(0.0);
+        (worst, loss)
+    }
+
+    fn step(&mut self, k: usize, rule: &mut Rule) {
+        self.steps += 1;
+        let i = self.samples[k];
+        let (worst, loss) = self.violation(&self.oracle_weights(), i);
+        let truth = self.structure.truth(i);
+        let kernels = self.weights.len();
+        let mean = self.costs.iter().sum::<f64>() / self.costs.len() as f64;
+        let share = self.costs[k] / mean;
+        let moves = loss > 0.0 && worst != *truth;
+        let mut lengths = vec![0.0; kernels];
+        if moves {
+            self.structure
+                .squared_lengths(i, &worst, truth, &mut lengths);
+        }
+        let mut spare = vec![0.0; kernels];
+        let gradient = match moves {
+            true => share * self.block.dual_map_of_squares(&lengths, &mut spare),
+            false => 0.0,
+        };
+        let step = rule.next(&Seen::lengths(self.scale * self.length, gradient));
+        self.shrink(step.shrink);
+        if moves {
+            let c = step.step * share / self.scale;
+            let mut products = vec![0.0; kernels];
+            self.structure
+                .products(&self.state, i, truth, &worst, &mut products);
+            for (q, (f, l)) in self.squares.iter_mut().zip(products.iter().zip(&lengths)) {
+                *q = (*q + 2.0 * c * f + c * c * l).max(0.0);
+            }
+            self.structure.add(&mut self.state, i, truth, &worst, c);
+            let own = &mut self.terms[k];
+            match own.iter_mut().find(|(y, _)| *y == worst) {
+                Some((_, known)) => *known += c,
+                None => own.push((worst, c)),
+            }
+            self.link();
+        }
+        let length = self.scale * self.length;
+        if length > rule.longest() {
+            self.shrink(rule.longest() / length);
+        }
+    }
+
+    fn shrink(&mut self, factor: f64) {
+        self.scale *= factor;
+        if self.scale == 0.0 {
+            self.state = self.structure.zero();
+            self.squares.fill(0.0);
+            self.terms.iter_mut().for_each(Vec::clear);
+            self.scale = 1.0;
+            self.link();
+        } else if self.scale < LEAST_SCALE {
+            self.fold(self.scale);
+            self.scale = 1.0;
+        }
+    }
+
+    /// θ̂ ← factor·θ̂.
+    fn fold(&mut self, factor: f64) {
+        self.structure.scale(&mut self.state, factor);
+        self.squares.iter_mut().for_each(|q| *q *= factor * factor);
+        self.length *= factor;
+        for (_, c) in self.terms.iter_mut().flatten() {
+            *c *= factor;
+        }
+    }
+
+    fn link(&mut self) {
+        self.length = self
+            .block
+            .dual_map_of_squares(&self.squares, &mut self.weights);
+    }
+
+    /// ‖θ̂_m‖² from scratch: rounding adds up otherwise.
+    fn refresh(&mut self) {
+        self.squares = forms(self.structure, &self.state, self.samples, &self.terms);
+        self.link();
+    }
+
+    /// P of the current w, and the share of it that the losses have.
+    fn primal(&self) -> (f64, f64) {
+        let weights = self.oracle_weights();
+        let losses: Vec<f64> = self
+            .samples
+            .par_iter()
+            .map(|&i| self.violation(&weights, i).1)
+            .collect();
+        let risk: f64 = losses.iter().zip(self.costs).map(|(l, c)| l * c).sum();
+        // ‖w‖_{2,p} = ‖θ‖_{2,q}/q
+        let norm = self.scale * self.length / self.block.r_dual();
+        (0.5 * norm * norm + risk, risk)
+    }
+
+    fn finish(mut self, status: Status, tolerance: f64) -> Structured<S> {
+        self.refresh();
+        let (primal, risk) = self.primal();
+        let factor = self.scale / self.block.r_dual();
+        self.fold(factor);
+        let dual = self.dual();
+        let certificate = Certificate {
+            primal,
+            dual,
+            risk,
+            bias: 0.0,
+        };
+        if let Some(look) = self.history.last_mut() {
+            look.dual = dual;
+        }
+        let reached = certificate.relative_gap() <= tolerance;
+        let samples = self.samples.iter();
+        Structured {
+            terms: samples
+                .zip(self.terms)
+                .flat_map(|(&i, own)| own.into_iter().map(move |(y, c)| (i, y, c)))
+                .collect(),
+            state: self.state,
+            weights: self.weights,
+            certificate,
+            status: match status {
+                Status::MaxIterations if reached => Status::Converged,
+                other => other,
+            },
+            history: self.history,
+        }
+    }
+
+    /// D of the terms (in the model's unit), cut sample by sample to Σ_y a_iy ≤ C_i and then scaled as well as that allows.
+    fn dual(&self) -> f64 {
+        let structure = self.structure;
+        let mut state = structure.zero();
+        let mut cut = self.terms.clone();
+        let (mut linear, mut room) = (0.0, f64::INFINITY);
+        for ((own, &i), &cost) in cut.iter_mut().zip(self.samples).zip(self.costs) {
+            let total: f64 = own.iter().map(|(_, a)| a).sum();
+            if total == 0.0 {
+                continue;
+            }
+            let factor = (cost / total).min(1.0);
+            room = room.min(cost / (factor * total));
+            for (y, a) in own {
+                *a *= factor;
+                linear += *a * structure.delta(i, y);
+                structure.add(&mut state, i, structure.truth(i), y, *a);
+            }
+        }
+        let s: Vec<f64> = forms(structure, &state, self.samples, &cut)
+            .iter()
+            .map(|q| q.sqrt())
+            .collect();
+        let square = self.norm.dual(&s).powi(2);
+        if square == 0.0 {
+            return 0.0;
+        }
+        let scale = (linear / square).min(room);
+        scale * linear - 0.5 * scale * scale * square
+    }
+}
+
+/// ‖θ_m‖² = Σ_iy c_iy ⟨θ_m, φ_m(x_i, y_i) − φ_m(x_i, y)⟩, never negative.
+fn forms<S: Structure>(
+    structure: &S,
+    state: &S::State,
+    samples: &[usize],
+    terms: &[Vec<(S::Output, f64)>],
+) -> Vec<f64> {
+    let kernels = structure.n_kernels();
+    let of_sample = |(&i, own): (&usize, &Vec<(S::Output, f64)>)| {
+        let (mut sums, mut products) = (vec![0.0; kernels], vec![0.0; kernels]);
+        for (y, c) in own {
+            structure.products(state, i, structure.truth(i), y, &mut products);
+            sums.iter_mut()
+                .zip(&products)
+                .for_each(|(s, p)| *s += c * p);
+        }
+        sums
+    };
+    let parts: Vec<Vec<f64>> = samples.par_iter().zip(terms).map(of_sample).collect();
+    let mut all = vec![0.0; kernels];
+    for part in parts {
+        all.iter_mut().zip(part).for_each(|(a, p)| *a += p);
+    }
+    all.iter_mut().for_each(|q| *q = q.max(0.0));
+    all
+}
+
+fn draw(random: &mut Random, sampling: Sampling, count: usize) -> Vec<usize> {
+    match sampling {
+        Sampling::Permutation => {
+            let mut order: Vec<usize> = (0..count).collect();
+            random.shuffle(&mut order);
+            order
+        }
+        Sampling::WithReplacement => (0..count).map(|_| random.below(count)).collect(),
+    }
+}

@@ -1,0 +1,392 @@
+//! From targets to problems, with the checks at the door.
+
+use super::{Bias, ClassWeight, Mkl, Multiclass, Solver};
+use crate::data::{Targets, Task};
+use crate::error::{Error, Result};
+use crate::gram::Gram;
+use crate::loss::{Loss, LossSpec};
+use crate::model::{Scheme, pairs};
+use crate::problem::{Problem, best_bias, risk};
+
+/// What is to be solved.
+pub(super) enum Work {
+    /// Problems of one score per sample, one after another.
+    Each(Vec<Question>),
+    /// One problem with a score for every class.
+    Joint(Joint),
+}
+
+/// The joint problem of several classes.
+pub(super) struct Joint {
+    pub(super) classes: Vec<u32>,
+    pub(super) n_classes: usize,
+    pub(super) costs: Vec<f64>,
+}
+
+/// One problem of one score per sample.
+pub(super) struct Question {
+    /// What it separates; empty if it is the only one.
+    pub(super) name: String,
+    /// Its samples; none: all.
+    pub(super) samples: Option<Vec<usize>>,
+    pub(super) targets: Vec<f64>,
+    pub(super) costs: Vec<f64>,
+}
+
+impl Question {
+    /// The kernels of its samples.
+    pub(super) fn gram(&self, gram: &Gram) -> Gram {
+        match &self.samples {
+            None => gram.clone(),
+            Some(samples) => gram.subset(samples),
+        }
+    }
+
+    /// As the certificate sees it.
+    pub(super) fn problem(&self, loss: Loss, bias: bool) -> Problem<'_> {
+        Problem {
+            loss,
+            targets: &self.targets,
+            costs: &self.costs,
+            bias,
+        }
+    }
+
+    /// The objective of the model that gives every sample the same score.
+    pub(super) fn knowing_nothing(&self, loss: Loss, bias: bool) -> f64 {
+        let (problem, scores) = (self.problem(loss, bias), vec![0.0; self.targets.len()]);
+        risk(&problem, &scores, best_bias(&problem, &scores))
+    }
+
+    /// Puts its coefficients into column `k` of the coefficients of all samples.
+    pub(super) fn scatter(&self, own: &[f64], all: &mut [f64], k: usize, outputs: usize) {
+        for (i, &a) in own.iter().enumerate() {
+            let sample = self.samples.as_ref().map_or(i, |samples| samples[i]);
+            all[sample * outputs + k] = a;
+        }
+    }
+}
+
+impl Mkl {
+    /// Task, scheme, class names and problems.
+    pub(super) fn questions(
+        &self,
+        n: usize,
+        targets: &Targets,
+        notes: &mut Vec<String>,
+    ) -> Result<(Task, Scheme, Vec<String>, Work)> {
+        let cost = |i: usize| self.c * self.sample_weight.as_ref().map_or(1.0, |w| w[i]);
+        let one = |targets: Vec<f64>, costs: Vec<f64>| {
+            Work::Each(vec![Question {
+                name: String::new(),
+                samples: None,
+                targets,
+                costs,
+            }])
+        };
+        if !matches!(targets, Targets::Classes { .. }) && self.solver == Solver::McMkl {
+            return Err(Error::input(
+                "solver",
+                "mc-mkl tells classes apart, and there are none",
+                "give the solver silp, or labels of classes",
+            ));
+        }
+        if !matches!(targets, Targets::Classes { .. }) && self.class_weight != ClassWeight::None {
+            return Err(Error::input(
+                "class-weight",
+                "there are no classes to weigh",
+                "leave it out, or take the task classify",
+            ));
+        }
+        match targets {
+            Targets::None => {
+                let costs = (0..n).map(cost).collect();
+                Ok((
+                    Task::OneClass,
+                    Scheme::Single,
+                    Vec::new(),
+                    one(vec![0.0; n], costs),
+                ))
+            }
+            Targets::Real(values) => {
+                check_count(values.len(), n)?;
+                if let Some(i) = values.iter().position(|v| !v.is_finite()) {
+                    return Err(Error::input(
+                        format!("labels row {}", i + 1),
+                        format!("the value is {}", values[i]),
+                        "give a finite number, or remove the sample",
+                    ));
+                }
+                let costs = (0..n).map(cost).collect();
+                Ok((
+                    Task::Regress,
+                    Scheme::Single,
+                    Vec::new(),
+                    one(values.clone(), costs),
+                ))
+            }
+            Targets::Classes { names, index } => {
+                check_count(index.len(), n)?;
+                let counts = check_classes(names, index)?;
+                let weights = self.class_weights(names, &counts)?;
+                let costs: Vec<f64> = (0..n)
+                    .map(|i| cost(i) * weights[index[i] as usize])
+                    .collect();
+                for (c, name) in names.iter().enumerate() {
+                    let mut own = index.iter().zip(&costs).filter(|(k, _)| **k as usize == c);
+                    if own.all(|(_, cost)| *cost == 0.0) {
+                        return Err(Error::input(
+                            format!("class '{name}'"),
+                            "all its samples have weight 0",
+                            "give some of them a positive weight, or remove the class",
+                        ));
+                    }
+                }
+                let (scheme, work) = match self.scheme_for(names.len(), notes)? {
+                    Scheme::Joint => {
+                        let joint = Joint {
+                            classes: index.clone(),
+                            n_classes: names.len(),
+                            costs,
+                        };
+                        (Scheme::Joint, Work::Joint(joint))
+                    }
+                    scheme => (scheme, Work::Each(questions(scheme, names, index, costs))),
+                };
+                Ok((Task::Classify, scheme, names.clone(), work))
+            }
+        }
+    }
+
+    /// How so many classes are told apart.
+    fn scheme_for(&self, classes: usize, notes: &mut Vec<String>) -> Result<Scheme> {
+        // Why the joint problem cannot be, if it cannot.
+        let obstacle = match (self.loss, self.solver, self.tikhonov) {
+            (Some(LossSpec::Scalar(loss)), ..) => Some(format!("the loss {loss} has one score")),
+            (_, Solver::Wrapper | Solver::Interleaved, _) => {
+                Some(format!("solver {} has one score", self.solver))
+            }
+            (_, _, Some(_)) => Some("the Tikhonov form has one score".into()),
+            _ => None,
+        };
+        let asked = self.loss == Some(LossSpec::MulticlassHinge) || self.solver == Solver::McMkl;
+        match (self.multiclass, obstacle) {
+            (Multiclass::OneVsRest | Multiclass::OneVsOne, _) if self.solver == Solver::McMkl => {
+                Err(Error::input(
+                    "solver",
+                    "mc-mkl solves the joint problem of all classes",
+                    "leave out ovr and ovo, or give the solver silp",
+                ))
+            }
+            (Multiclass::Joint, Some(obstacle)) => Err(Error::input(
+                "multiclass",
+                format!("{obstacle} per problem, the joint problem has one for every class"),
+                "give ovr or ovo, or leave loss, solver and tikhonov at what is usual",
+            )),
+            (Multiclass::Auto, Some(obstacle)) if asked => Err(Error::input(
+                "loss",
+                format!("multiclass-hinge has a score for every class, {obstacle} per problem"),
+                "leave out one of the two",
+            )),
+            (Multiclass::OneVsRest | Multiclass::OneVsOne, _) if asked => Err(Error::input(
+                "loss",
+                "multiclass-hinge belongs to the joint problem of all classes",
+                "give hinge, squared-hinge, logistic or squared with ovr or ovo",
+            )),
+            (Multiclass::Joint, None) => Ok(Scheme::Joint),
+            (Multiclass::Auto, None) if asked => Ok(Scheme::Joint),
+            _ if classes == 2 => Ok(Scheme::Single),
+            (Multiclass::Auto, None) => {
+                notes.push(format!(
+                    "{classes} classes: one problem for all of them, with one set of kernel weights (joint)"
+                ));
+                Ok(Scheme::Joint)
+            }
+            (Multiclass::Auto, Some(obstacle)) => {
+                notes.push(format!(
+                    "{classes} classes: one problem for each class against the others (ovr), since {obstacle} per problem"
+                ));
+                Ok(Scheme::OneVsRest)
+            }
+            (Multiclass::OneVsRest, _) => Ok(Scheme::OneVsRest),
+            (Multiclass::OneVsOne, _) => Ok(Scheme::OneVsOne),
+        }
+    }
+
+    /// One weight per class.
+    fn class_weights(&self, names: &[String], counts: &[usize]) -> Result<Vec<f64>> {
+        match &self.class_weight {
+            ClassWeight::None => Ok(vec![1.0; names.len()]),
+            ClassWeight::Balanced => {
+                let n: usize = counts.iter().sum();
+                Ok(counts
+                    .iter()
+                    .map(|&count| n as f64 / (names.len() * count) as f64)
+                    .collect())
+            }
+            ClassWeight::Given(given) => {
+                for (name, weight) in given {
+                    if !names.contains(name) {
+                        return Err(Error::input(
+                            "class-weight",
+                            format!("there is no class '{name}'"),
+                            format!("the classes are {}", some_names(names)),
+                        ));
+                    }
+                    if !(*weight >= 0.0 && weight.is_finite()) {
+                        return Err(Error::input(
+                            "class-weight",
+                            format!("the weight of class '{name}' is {weight}"),
+                            "give finite numbers that are not negative",
+                        ));
+                    }
+                }
+                Ok(names
+                    .iter()
+                    .map(|name| given.get(name).copied().unwrap_or(1.0))
+                    .collect())
+            }
+        }
+    }
+
+    /// The loss, if it fits the task.
+    pub(super) fn loss_for(&self, task: Task) -> Result<Loss> {
+        let usual = match task {
+            Task::Classify => Loss::Hinge,
+            Task::Regress => Loss::Epsilon(0.1),
+            Task::OneClass => Loss::OneClass,
+        };
+        let Some(spec) = self.loss else {
+            return Ok(usual);
+        };
+        let fits = |loss: Loss| match task {
+            Task::Classify => loss.needs_signs() || loss == Loss::Squared,
+            Task::Regress => matches!(loss, Loss::Epsilon(_) | Loss::Squared | Loss::Huber(_)),
+            Task::OneClass => loss == Loss::OneClass,
+        };
+        match spec.scalar() {
+            Some(loss) if fits(loss) => Ok(loss),
+            _ => Err(Error::input(
+                "loss",
+                format!("{spec} does not fit the task {task}"),
+                match task {
+                    Task::Classify => "give hinge, squared-hinge, logistic or squared",
+                    Task::Regress => "give epsilon:EPS, squared or huber:DELTA",
+                    Task::OneClass => "one-class has its own loss: leave it out",
+                },
+            )),
+        }
+    }
+
+    pub(super) fn bias_for(&self, task: Task, notes: &mut Vec<String>) -> Result<bool> {
+        match (self.bias, task) {
+            (Bias::On, Task::OneClass) => Err(Error::input(
+                "bias",
+                "with a bias one-class accepts everything, whatever the data",
+                "give auto or off",
+            )),
+            (Bias::On, _) if self.solver.is_stochastic() => Err(Error::input(
+                "bias",
+                format!("solver {} has none", self.solver),
+                "give auto or off, or the solver exact",
+            )),
+            (Bias::Auto, Task::Classify | Task::Regress) if self.solver.is_stochastic() => {
+                notes.push(format!("no bias: solver {} has none", self.solver));
+                Ok(false)
+            }
+            (Bias::Off, _) | (Bias::Auto, Task::OneClass) => Ok(false),
+            (Bias::On, _) | (Bias::Auto, _) => Ok(true),
+        }
+    }
+}
+
+/// The problems of one score per sample.
+fn questions(scheme: Scheme, names: &[String], index: &[u32], costs: Vec<f64>) -> Vec<Question> {
+    let sign = |positive: bool| if positive { 1.0 } else { -1.0 };
+    let against_others = |c: usize, name: String| Question {
+        name,
+        samples: None,
+        targets: index.iter().map(|&k| sign(k as usize == c)).collect(),
+        costs: costs.clone(),
+    };
+    match scheme {
+        Scheme::Single | Scheme::Joint => vec![against_others(1, String::new())],
+        Scheme::OneVsRest => names
+            .iter()
+            .enumerate()
+            .map(|(c, name)| against_others(c, format!("'{name}' against the others")))
+            .collect(),
+        Scheme::OneVsOne => pairs(names.len())
+            .map(|(a, b)| {
+                let samples: Vec<usize> = (0..index.len())
+                    .filter(|&i| index[i] as usize == a || index[i] as usize == b)
+                    .collect();
+                Question {
+                    name: format!("'{}' against '{}'", names[b], names[a]),
+                    targets: samples
+                        .iter()
+                        .map(|&i| sign(index[i] as usize == b))
+                        .collect(),
+                    costs: samples.iter().map(|&i| costs[i]).collect(),
+                    samples: Some(samples),
+                }
+            })
+            .collect(),
+    }
+}
+
+fn check_count(targets: usize, n: usize) -> Result<()> {
+    if targets == n {
+        return Ok(());
+    }
+    Err(Error::input(
+        "labels",
+        format!("there are {targets} labels for {n} samples"),
+        "give one label for each sample, in the same order",
+    ))
+}
+
+/// Samples per class.
+fn check_classes(names: &[String], index: &[u32]) -> Result<Vec<usize>> {
+    if names.len() < 2 {
+        return Err(Error::input(
+            "labels",
+            format!("there is only one class, {}", some_names(names)),
+            "give samples of at least two classes, or take the task one-class",
+        ));
+    }
+    let mut counts = vec![0; names.len()];
+    for (i, &c) in index.iter().enumerate() {
+        match counts.get_mut(c as usize) {
+            Some(count) => *count += 1,
+            None => {
+                return Err(Error::input(
+                    format!("labels row {}", i + 1),
+                    format!(
+                        "the class has number {c} but there are {} classes",
+                        names.len()
+                    ),
+                    "give a name for every class",
+                ));
+            }
+        }
+    }
+    match counts.iter().position(|&count| count == 0) {
+        None => Ok(counts),
+        Some(c) => Err(Error::input(
+            format!("class '{}'", names[c]),
+            "no training sample belongs to it",
+            "give some, or leave the class out",
+        )),
+    }
+}
+
+/// Names in quotes, not more than a line of them.
+fn some_names(names: &[String]) -> String {
+    const SHOWN: usize = 12;
+    let mut shown: Vec<String> = names.iter().take(SHOWN).map(|n| format!("'{n}'")).collect();
+    if names.len() > SHOWN {
+        shown.push("…".into());
+    }
+    shown.join(", ")
+}

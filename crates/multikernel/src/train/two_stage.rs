@@ -1,0 +1,221 @@
+//! Solvers that choose the weights first and train then: average, alignment with the targets, the best kernel by
+//! cross-validation, and the product of all kernels.
+
+use super::{Fitted, Mkl, Solver};
+use crate::data::{Folds, Targets};
+use crate::error::{Error, Result};
+use crate::gram::{Gram, Indefinite, KernelSet, Options};
+use crate::kernel::{KernelSpec, Kind, Normalize};
+use crate::measure::Metric;
+use crate::observe::{self, Observer};
+use crate::problem::Certificate;
+use crate::train::Parts;
+use crate::train::baseline::{alignment, unweighted};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Folds of cross-validations inside of a training.
+const FOLDS: usize = 5;
+/// Off the diagonal a product is nearly nothing where its mean similarity is below this.
+const NEARLY_DIAGONAL: f64 = 1e-3;
+
+impl Mkl {
+    /// The weights of the first stage; none for solvers that learn theirs.
+    pub(super) fn given_weights(
+        &self,
+        kernels: &KernelSet,
+        gram: &Gram,
+        which: Option<&[usize]>,
+        targets: &Targets,
+        notes: &mut Vec<String>,
+        observer: &dyn Observer,
+    ) -> Result<Option<Vec<f64>>> {
+        let m = gram.n_kernels();
+        Ok(match self.solver {
+            Solver::Average => Some(vec![1.0 / m as f64; m]),
+            Solver::Align => Some(alignment::align(gram, targets)?),
+            Solver::Alignf => Some(alignment::alignf(gram, targets)?),
+            Solver::Best => {
+                let all: Vec<usize> = (0..m).collect();
+                let which = which.unwrap_or(&all);
+                let best = self.best_by_folds(kernels, which, targets, notes, observer)?;
+                let mut weights = vec![0.0; m];
+                weights[best] = 1.0;
+                Some(weights)
+            }
+            _ => None,
+        })
+    }
+
+    /// Folds that every class can fill.
+    pub(super) fn inner_folds(&self, targets: &Targets, n: usize) -> Result<Folds> {
+        let fewest = match targets {
+            Targets::Classes { names, index } => {
+                let mut counts = vec![0; names.len()];
+                index.iter().for_each(|&c| counts[c as usize] += 1);
+                counts.into_iter().min().unwrap_or(0)
+            }
+            _ => n,
+        };
+        if fewest < 2 {
+            return Err(Error::input(
+                format!("solver {}", self.solver),
+                "it holds out a part of every class, and one class has a single sample",
+                "give at least two samples of every class, or another solver",
+            ));
+        }
+        Folds::new(FOLDS.min(fewest), targets, n, None, self.stochastic.seed)
+    }
+
+    /// The kernel, as a position in `which`, that predicts held-out samples best.
+    fn best_by_folds(
+        &self,
+        kernels: &KernelSet,
+        which: &[usize],
+        targets: &Targets,
+        notes: &mut Vec<String>,
+        observer: &dyn Observer,
+    ) -> Result<usize> {
+        if matches!(targets, Targets::None) {
+            return Err(Error::input(
+                "solver best",
+                "it chooses by cross-validation, and there is nothing to predict",
+                "give labels, or the solver sum",
+            ));
+        }
+        let metric = Metric::usual(targets);
+        let folds = self.inner_folds(targets, kernels.gram().n_rows())?;
+        let parts = Parts::new(kernels, &folds)?;
+        let alone = unweighted(self)?;
+        let done = AtomicUsize::new(0);
+        let reached = parts.each(0..folds.count(), |_, part| {
+            let truth = targets.select(&part.out);
+            let of_kernel = |&m: &usize| {
+                let done = done.fetch_add(1, Ordering::Relaxed);
+                observe::work(observer, "kernels alone", done, which.len() * folds.count())?;
+                let fitted = part.fit_kernels(&alone, &[m], targets, observer)?;
+                let scores = part.scores(kernels, &fitted.model);
+                Ok(metric.of(&fitted.model.predictions(&scores), &scores, &truth))
+            };
+            which.iter().map(of_kernel).collect::<Result<Vec<_>>>()
+        })?;
+        let mut best: Option<(f64, usize)> = None;
+        for at in 0..which.len() {
+            let known: Vec<f64> = reached.iter().filter_map(|fold| fold[at]).collect();
+            let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
+            if best.is_none_or(|(top, _)| mean > top) {
+                best = Some((mean, at));
+            }
+        }
+        let Some((reached, at)) = best else {
+            return Err(Error::input(
+                "kernels",
+                "there are none",
+                "give at least one",
+            ));
+        };
+        notes.push(format!(
+            "kernel '{}' is the best of {} by {} folds: {} {:.4}",
+            kernels.kernels()[which[at]].name,
+            which.len(),
+            folds.count(),
+            metric.name(),
+            reached
+        ));
+        Ok(at)
+    }
+
+    /// Trains on the product of the kernels.
+    pub(super) fn fit_product(
+        &self,
+        kernels: &KernelSet,
+        gram: &Gram,
+        which: Option<&[usize]>,
+        targets: &Targets,
+        observer: &dyn Observer,
+    ) -> Result<Fitted> {
+        let all = kernels.kernels();
+        let place = |k: usize| which.map_or(k, |which| which[k]);
+        if gram.n_kernels() == 1 {
+            // The product of one kernel is that kernel.
+            let mut fitted =
+                unweighted(self)?.fit_kernels(kernels, &[place(0)], targets, observer)?;
+            self.say_no_norm(&mut fitted.notes);
+            return Ok(Fitted {
+                solver: Solver::Product,
+                ..fitted
+            });
+        }
+        let name = "product of all".to_owned();
+        if all.iter().any(|kernel| kernel.name == name) {
+            return Err(Error::input(
+                "solver product",
+                format!("its kernel is named '{name}', but there is a kernel of that name"),
+                "give the kernel another name",
+            ));
+        }
+        let of = (0..gram.n_kernels()).map(|k| all[place(k)].name.clone());
+        let mut specs: Vec<KernelSpec> = all
+            .iter()
+            .map(|kernel| KernelSpec {
+                name: Some(kernel.name.clone()),
+                group: Some(kernel.group.clone()),
+                ..kernel.spec.clone()
+            })
+            .collect();
+        specs.push(KernelSpec {
+            kind: Kind::Product { of: of.collect() },
+            view: None,
+            name: Some(name.clone()),
+            group: Some(name),
+            normalize: Normalize::None,
+        });
+        let options = Options {
+            memory: gram.spare_memory(),
+            // The set was built once, with whatever the user wanted done.
+            indefinite: Indefinite::Allow,
+            ..Options::default()
+        };
+        let set = KernelSet::new(&specs, kernels.views(), &options, observer)?;
+        let mut fitted = unweighted(self)?.fit_kernels(&set, &[all.len()], targets, observer)?;
+        fitted.solver = Solver::Product;
+        self.say_no_norm(&mut fitted.notes);
+        let similarity = mean_similarity(&set, all.len());
+        if similarity < NEARLY_DIAGONAL {
+            fitted.warnings.push(format!(
+                "the product of {} kernels is nearly diagonal (mean similarity of two samples {similarity:.1e}): it hardly generalises (give fewer kernels or larger widths)",
+                gram.n_kernels()
+            ));
+        }
+        Ok(fitted)
+    }
+}
+
+/// Where nothing is minimised there are no bounds.
+pub(super) fn nothing_to_certify() -> Certificate {
+    Certificate {
+        primal: f64::NAN,
+        dual: f64::NAN,
+        risk: f64::NAN,
+        bias: 0.0,
+    }
+}
+
+/// Mean of |k(x,x')|/√(k(x,x)k(x',x')) over pairs of some samples.
+fn mean_similarity(set: &KernelSet, m: usize) -> f64 {
+    const SAMPLES: usize = 200;
+    let n = set.gram().n_rows();
+    let some: Vec<usize> = (0..n).step_by(n.div_ceil(SAMPLES).max(1)).collect();
+    let values = set.gram().subset(&some).kernel(m).matrix();
+    let k = some.len();
+    let at = |i: usize, j: usize| f64::from(values[i * k + j]);
+    let pairs = (0..k).flat_map(|i| (0..i).map(move |j| (i, j)));
+    let (sum, count) = pairs
+        .filter(|&(i, j)| at(i, i) > 0.0 && at(j, j) > 0.0)
+        .map(|(i, j)| at(i, j).abs() / (at(i, i) * at(j, j)).sqrt())
+        .fold((0.0, 0), |(sum, count), v| (sum + v, count + 1));
+    if count == 0 {
+        1.0
+    } else {
+        sum / f64::from(count)
+    }
+}
