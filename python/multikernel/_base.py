@@ -280,9 +280,7 @@ class BaseMKL(KernelEstimator):
             native = native.with_matrices([f.name for f in plan.functions], matrices, True)
         prepared = Prepared(plan, settings, samples, native, targets, weights)
         prepared.merge()
-        prepared.kernels = _native.Kernels(
-            prepared.native, plan.specs, plan.indefinite, self._seed(), count, listener.hook()
-        )
+        prepared.kernels = _native.Kernels(prepared.native, plan.specs, plan.indefinite, self._seed(), count, listener.hook())
         return prepared
 
     def _train(self, prepared: Prepared, listener: Listener, settings: _native.Settings, **wishes: Any):
