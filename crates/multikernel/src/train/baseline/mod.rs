@@ -127,6 +127,7 @@ pub(crate) fn unweighted(mkl: &Mkl) -> Result<Mkl> {
         norm: NormSpec::Lp(Exponent::new(f64::INFINITY)?),
         matrix: Vec::new(),
         tikhonov: None,
+        start_epochs: 0,
         solver: Solver::Sum,
         ..mkl.clone()
     })
@@ -262,6 +263,18 @@ mod tests {
         let sum = sum(&mkl, &set, &targets, &()).unwrap();
         assert!(sum.kernels.iter().all(|k| k.weights == [1.0]));
         assert!(sum.relative_gap() <= 1e-3);
+    }
+
+    /// What was set for the training itself, and the sum would refuse, does not reach it.
+    #[test]
+    fn the_sum_does_not_start_as_the_training_does() {
+        let (views, targets) = data(1);
+        let mkl = Mkl {
+            start_epochs: 3,
+            tikhonov: Some(1.0),
+            ..Mkl::default()
+        };
+        assert!(sum(&mkl, &set(&views), &targets, &()).is_ok());
     }
 
     #[test]
