@@ -176,7 +176,7 @@ def test_functions_are_kernels(table):
         ({"multiclass": "both"}, None, ValueError, "give joint, ovr or ovo"),
         ({"bias": 3}, None, TypeError, "bias"),
         ({"class_weight": {5: 1}}, None, ValueError, "there is no class '5'"),
-        ({"class_weight": "equal"}, None, ValueError, "class-weight"),
+        ({"class_weight": "equal"}, None, ValueError, "class_weight: it is 'equal'"),
         ({"tol": 0}, None, ValueError, "tol"),
         ({"max_iter": 0}, None, ValueError, "max_iter: it is 0"),
         ({"callback": 1}, None, TypeError, "callback"),

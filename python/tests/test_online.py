@@ -50,7 +50,7 @@ def test_blocks_do_not_matter(digits):
 def test_new_classes_come_behind_the_others(digits):
     X, y, views = digits
     even = y % 2 == 0
-    model = mk.OnlineMKLClassifier(kernels=KERNELS, views=views).partial_fit(X[even], y[even])
+    model = mk.OnlineMKLClassifier(kernels=KERNELS, norm="lp:4/3", views=views).partial_fit(X[even], y[even])
     assert list(model.classes_) == [0, 2, 4, 6, 8]
     model.partial_fit(X[~even], y[~even])
     assert sorted(model.classes_) == list(range(10)) and list(model.classes_[:5]) == [0, 2, 4, 6, 8]
@@ -82,7 +82,7 @@ def test_the_program_learns_the_same(digits, tmp_path, program):
         for i in range(400)
     )
     (tmp_path / "stream.jsonl").write_text("\n".join(lines))
-    command = [program, "online", "--features", "stream.jsonl", "--kernel", KERNELS, "--norm", "lp:4/3"]
+    command = [program, "online", "--features", "stream.jsonl", "--kernel", KERNELS]
     command += ["--checkpoint", "state.mk", "--out", "said.jsonl", "--json", "result.json", "--quiet"]
     command += ["--classes", ",".join(str(c) for c in model.classes_)]
     subprocess.run(command, cwd=tmp_path, check=True)

@@ -56,7 +56,7 @@ def test_arguments_are_the_documented_ones_in_order(make):
     }[make]
     names = [name for name in inspect.signature(make).parameters if name != "budget"]
     assert names == [name for name in every if name not in lacking]
-    assert make().get_params()["norm"] == "lp:4/3"
+    assert make().get_params()["norm"] == ("block:auto" if make is mk.OnlineMKLClassifier else "lp:4/3")
 
 
 def test_a_clone_is_equal_and_shares_no_kernel():
