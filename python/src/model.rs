@@ -345,7 +345,7 @@ impl Training {
             problems.flat_map(|(k, p)| p.history.iter().enumerate().map(move |(r, l)| (k, r, l)))
         };
         let history = PyDict::new(py);
-        let numbers = |f: fn(&multikernel::problem::Look) -> f64| {
+        let numbers = |f: fn(&multikernel::problem::Round) -> f64| {
             PyArray1::from_vec(py, looks().map(|(_, _, look)| f(look)).collect())
         };
         let problem: Vec<usize> = looks().map(|(problem, _, _)| problem).collect();

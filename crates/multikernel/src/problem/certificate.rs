@@ -78,7 +78,7 @@ pub fn relative_gap(primal: f64, dual: f64) -> f64 {
     }
 }
 
-/// Coefficients may miss Σ a_i = 0 by round-off only: so much of Σ|a_i|.
+/// Σ a_i may differ from 0 by round-off only: by this share of Σ|a_i|.
 const BALANCE: f64 = 1e-9;
 
 /// The certificate of coefficients and weights on a training Gram, from the kernels themselves.
@@ -115,14 +115,8 @@ pub fn from_scores(
     }
 }
 
-/// D of coefficients whose quadratic forms aᵀK_m a are at hand.
-pub(crate) fn dual(norm: &Norm, problem: &Problem<'_>, coefficients: &[f64], forms: &[f64]) -> f64 {
-    let none = vec![0.0; forms.len()];
-    dual_linear(problem, coefficients) - norm_terms(norm, &none, forms).1
-}
-
 /// ½ Ω(g)² and ½ Ω*(s)² of the quadratic forms.
-fn norm_terms(norm: &Norm, weights: &[f64], forms: &[f64]) -> (f64, f64) {
+pub(super) fn norm_terms(norm: &Norm, weights: &[f64], forms: &[f64]) -> (f64, f64) {
     let s: Vec<f64> = forms.iter().map(|q| q.max(0.0).sqrt()).collect();
     let g: Vec<f64> = s.iter().zip(weights).map(|(s, b)| s * b).collect();
     (0.5 * norm.value(&g).powi(2), 0.5 * norm.dual(&s).powi(2))

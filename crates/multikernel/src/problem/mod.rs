@@ -7,4 +7,4 @@ mod progress;
 pub use certificate::*;
 pub(crate) use objective::Gradient;
 pub use objective::Objective;
-pub use progress::{Limits, Look, Solution, Start, Status};
+pub use progress::{Limits, Round, Solution, Start, Status};

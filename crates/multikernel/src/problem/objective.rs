@@ -1,11 +1,14 @@
 //! What is asked of the scores: a loss of one score per sample, or one of a score per class.
 
+use super::certificate::{self, Certificate, norm_terms};
+use crate::gram::{Coefficients, Gram};
 use crate::loss::{Loss, multiclass};
+use crate::norm::Norm;
 use crate::problem::{
     MulticlassProblem, Problem, dual_linear, multiclass_dual_linear, multiclass_risk, risk,
 };
 
-/// Σ C_i ℓ(f_i, y_i) for one score per sample or one per class; neither has a bias here.
+/// Σ C_i ℓ(f_i, y_i) for one score per sample or one per class; only certificates look for a bias.
 #[derive(Debug, Clone, Copy)]
 pub enum Objective<'a> {
     /// Any loss of one score.
@@ -70,6 +73,11 @@ impl Objective<'_> {
         }
     }
 
+    /// Coefficients of the problem, row after row, for questions to the kernels.
+    pub(crate) fn as_coefficients<'c>(&self, a: &'c [f64]) -> Coefficients<'c> {
+        Coefficients::new(a, self.outputs())
+    }
+
     /// The costs C_i.
     pub fn costs(&self) -> &[f64] {
         match self {
@@ -92,6 +100,54 @@ impl Objective<'_> {
             Objective::Scalar(problem) => dual_linear(problem, coefficients),
             Objective::Multiclass(problem) => multiclass_dual_linear(problem, coefficients),
         }
+    }
+
+    /// The certificate when the scores f = K_β a and the quadratic forms aᵀK_m a are at hand, with the best bias.
+    pub(crate) fn certificate(
+        &self,
+        norm: &Norm,
+        coefficients: &[f64],
+        weights: &[f64],
+        scores: &[f64],
+        forms: &[f64],
+    ) -> Certificate {
+        match self {
+            Objective::Scalar(problem) => {
+                certificate::from_scores(norm, problem, coefficients, weights, scores, forms)
+            }
+            Objective::Multiclass(problem) => certificate::multiclass_from_scores(
+                norm,
+                problem,
+                coefficients,
+                weights,
+                scores,
+                forms,
+            ),
+        }
+    }
+
+    /// The certificate from the kernels themselves, with the best bias.
+    pub(crate) fn certify(
+        &self,
+        gram: &Gram,
+        norm: &Norm,
+        coefficients: &[f64],
+        weights: &[f64],
+    ) -> Certificate {
+        match self {
+            Objective::Scalar(problem) => {
+                certificate::certify(gram, norm, problem, coefficients, weights)
+            }
+            Objective::Multiclass(problem) => {
+                certificate::certify_multiclass(gram, norm, problem, coefficients, weights)
+            }
+        }
+    }
+
+    /// D of coefficients whose quadratic forms aᵀK_m a are at hand.
+    pub(crate) fn dual(&self, norm: &Norm, coefficients: &[f64], forms: &[f64]) -> f64 {
+        let no_weights = vec![0.0; forms.len()];
+        self.dual_linear(coefficients) - norm_terms(norm, &no_weights, forms).1
     }
 
     /// Share of right answers of scores, row after row; mean squared error where the targets are numbers.

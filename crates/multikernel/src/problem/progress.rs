@@ -45,9 +45,9 @@ impl Status {
     }
 }
 
-/// One look at the objective.
+/// One round of a solver, as it stood at its end.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Look {
+pub struct Round {
     /// Seconds since the solver started.
     pub seconds: f64,
     /// Primal objective.
@@ -74,7 +74,7 @@ pub struct Solution {
     /// Working-set steps.
     pub steps: u64,
     /// One entry per round.
-    pub history: Vec<Look>,
+    pub history: Vec<Round>,
     /// q_m = aᵀK_m a, where the solver has them.
     pub forms: Option<Vec<f64>>,
 }

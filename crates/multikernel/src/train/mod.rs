@@ -31,7 +31,7 @@ use crate::model::{Model, Trained};
 use crate::norm::{Norm, NormSpec};
 use crate::observe::{Observer, Progress};
 use crate::problem::{
-    Certificate, Limits, Look, Objective, Problem, Solution, Start, Status, relative_gap,
+    Certificate, Limits, Objective, Problem, Round, Solution, Start, Status, relative_gap,
 };
 use crate::solve::{exact, search};
 use problems::{Question, Work};
@@ -166,7 +166,7 @@ pub struct ProblemReport {
     /// Working-set steps.
     pub steps: u64,
     /// One entry per round.
-    pub history: Vec<Look>,
+    pub history: Vec<Round>,
     /// What every round was worth on watched samples (see [`Mkl::fit_watched`]): share of right answers, or mean squared error where
     /// targets are numbers. Empty where nothing was watched.
     pub validation: Vec<f64>,

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::gram::Gram;
 use crate::norm::Norm;
 use crate::observe::Observer;
-use crate::problem::{Limits, Look, MulticlassProblem, Objective, Problem, Solution};
+use crate::problem::{Limits, MulticlassProblem, Objective, Problem, Round, Solution};
 use crate::solve::stochastic::{Method, Radius, Settings, Storage, Validation, obscure};
 
 /// Samples that are watched while a solver learns from others.
@@ -104,7 +104,7 @@ impl Mkl {
                 witness: None,
                 status: found.status,
                 steps: found.steps,
-                history: found.history.iter().map(|e| e.look).collect::<Vec<Look>>(),
+                history: found.history.iter().map(|e| e.look).collect::<Vec<Round>>(),
                 forms: None,
             },
         })

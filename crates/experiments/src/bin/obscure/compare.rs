@@ -7,7 +7,7 @@ use crate::problems::{Problem, as_given, digits_of, views_of};
 use multikernel::error::{Error, Result};
 use multikernel::loss::Loss;
 use multikernel::norm::{Norm, NormSpec};
-use multikernel::problem::{self, Limits, Look, MulticlassProblem, Objective};
+use multikernel::problem::{self, Limits, Round, MulticlassProblem, Objective};
 use multikernel::solve::exact::{self, multiclass};
 use multikernel::solve::stochastic::{Settings, obscure};
 use serde_json::json;
@@ -59,8 +59,8 @@ fn problem(file: &str, name: &str, problem: &Problem, folder: &str) -> Result<()
     };
     let optimum = multiclass::solve(gram, &norm, &joint, &limits(1e-5, None), None, &());
     let near = NEAR * optimum.certificate.dual;
-    let report = |solver: &str, seconds: f64, gap: f64, looks: &[Look]| {
-        let first = |when: &dyn Fn(&Look) -> bool| {
+    let report = |solver: &str, seconds: f64, gap: f64, looks: &[Round]| {
+        let first = |when: &dyn Fn(&Round) -> bool| {
             let look = looks.iter().find(|look| when(look));
             look.map(|look| look.seconds)
         };
@@ -88,7 +88,7 @@ fn problem(file: &str, name: &str, problem: &Problem, folder: &str) -> Result<()
     let limited = limits(TOLERANCE, Some(begin + PATIENCE));
     let objective = Objective::Multiclass(joint);
     let found = obscure(gram, &norm, &objective, &settings, &limited, None, &())?;
-    let looks: Vec<Look> = found.history.iter().map(|epoch| epoch.look).collect();
+    let looks: Vec<Round> = found.history.iter().map(|epoch| epoch.look).collect();
     let gap = found.certificate.relative_gap();
     report("obscure", begin.elapsed().as_secs_f64(), gap, &looks);
 

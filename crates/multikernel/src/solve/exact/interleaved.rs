@@ -1,7 +1,7 @@
 //! The interleaved algorithm of Kloft et al. (JMLR 2011, Algorithm 2): chunks of coefficients and weight steps in turn.
 //!
 //! Problem: ℓp-norm MKL (their Optimization Problem (14)), min ½ Ω(g)² + Σ C_i ℓ(f_i + b, y_i), 1 < p < ∞.
-//! Inputs: those of `dual::solve`.
+//! Inputs: those of [`super::solve`].
 //!
 //! Kept: the outputs F_m = K_m a of every kernel on every sample (their g_m,i), n × M numbers.
 //! Iteration, with the paper's lines: the Q samples that violate optimality most under f = Σ θ_m F_m (line 3) are optimised
@@ -15,27 +15,27 @@
 //!
 //! Cost: per iteration Q rows of every kernel, O(nM) sums and 8nM bytes.
 
-use super::rows::Rows;
-use super::{Limits, Look, Solution, Start, Status, cold_start, smo};
+use super::run::{Point, Run};
+use super::smo::{self, ScalarState, cold_start};
+use super::{CombinedRows, Limits, Solution, Start, Status};
 use crate::gram::{Coefficients, Gram};
 use crate::norm::Norm;
-use crate::observe::{Observer, Progress};
-use crate::problem::{Problem, certify, from_scores};
+use crate::observe::Observer;
+use crate::problem::{Objective, Problem};
 use rayon::prelude::*;
-use std::time::Instant;
 
 /// Q: about what the paper saw in practice.
 const CHUNK: usize = 40;
 /// Steps on a chunk per sample in it.
 const STEPS_PER_SAMPLE: u64 = 10;
-/// Weights step when the coefficients' own gap is below this share of the whole gap.
+/// The share of the whole gap below which the coefficients' own gap lets the weights move.
 const WEIGHT_SHARE: f64 = 0.1;
-/// So many chunks per weight step at most: beyond, round-off holds the coefficients' gap up.
+/// Chunks per weight step at most: beyond, round-off holds the coefficients' gap up.
 const MOST_CHUNKS: usize = 2000;
 
 /// Solves the problem by chunks and analytic weights; `start` makes it a warm start.
 ///
-/// `Limits::max_rounds` counts weight steps, as in `dual::solve`.
+/// `Limits::max_rounds` counts weight steps, as in [`super::solve`].
 pub fn solve(
     gram: &Gram,
     norm: &Norm,
@@ -44,106 +44,87 @@ pub fn solve(
     start: Option<Start>,
     observer: &dyn Observer,
 ) -> Solution {
-    let begin = Instant::now();
-    let Start {
-        coefficients: mut a,
-        mut weights,
-    } = start.unwrap_or_else(|| Start {
+    let objective = Objective::Scalar(*problem);
+    let mut run = Run::new(gram, norm, objective, limits, observer);
+    let start = start.unwrap_or_else(|| Start {
         coefficients: cold_start(problem),
         weights: norm.initial_weights(gram.n_kernels()),
     });
-    let mut outputs = Outputs::new(gram, &a);
-    let mut history: Vec<Look> = Vec::new();
-    let mut steps = 0;
+    let mut theta = start.weights;
+    let mut outputs = KernelScores::new(gram, &start.coefficients);
+    let mut state = ScalarState {
+        scores: outputs.combine(&theta),
+        a: start.coefficients,
+    };
     let mut chunks = 0;
-    let mut exact = true;
+    // Updates of the outputs gather round-off.
+    let mut fresh = true;
     let status = loop {
-        let mut state = smo::Coefficients {
-            scores: outputs.combine(&weights),
-            a,
-        };
-        let own_gap = smo::gap(problem, &state);
-        let forms = outputs.forms(&state.a);
-        let now = from_scores(norm, problem, &state.a, &weights, &state.scores, &forms);
-        let gap = now.primal - now.dual;
-        let late = limits.deadline.is_some_and(|d| Instant::now() >= d);
-        let settled = own_gap <= WEIGHT_SHARE * gap || chunks >= MOST_CHUNKS;
-        if now.relative_gap() <= limits.tolerance && !exact {
-            // Before this is believed, the outputs are made anew: updates have gathered round-off.
-            a = state.a;
-            outputs = Outputs::new(gram, &a);
-            exact = true;
+        let q = outputs.forms(&state.a); // line 6
+        let now = objective.certificate(norm, &state.a, &theta, &state.scores, &q);
+        let reached = now.relative_gap() <= limits.tolerance;
+        if reached && !fresh {
+            outputs = KernelScores::new(gram, &state.a);
+            state.scores = outputs.combine(&theta);
+            fresh = true;
             continue;
         }
-        if settled || late || now.relative_gap() <= limits.tolerance {
-            history.push(Look {
-                seconds: begin.elapsed().as_secs_f64(),
-                primal: now.primal,
-                dual: now.dual,
-                steps,
+        let own_gap = smo::gap(problem, &state);
+        let settled = own_gap <= WEIGHT_SHARE * (now.primal - now.dual) || chunks >= MOST_CHUNKS;
+        let late = run.is_late();
+        if settled || late || reached {
+            run.record(Point {
+                coefficients: state.a.clone(),
+                weights: theta.clone(),
+                forms: q.clone(),
+                certificate: now,
+                exact: false,
             });
-            let told = observer.progress(&Progress::Round {
-                round: history.len(),
-                primal: now.primal,
-                dual: now.dual,
-            });
-            a = state.a.clone();
-            if now.relative_gap() <= limits.tolerance {
+            if reached {
                 break Status::Converged;
             }
-            if told.is_break() {
-                break Status::Stopped;
+            if let Some(status) = run.ending(late) {
+                break status;
             }
-            if late {
-                break Status::TimeLimit;
-            }
-            if history.len() >= limits.max_rounds {
-                break Status::MaxIterations;
-            }
-            let s: Vec<f64> = forms.iter().map(|q| q.sqrt()).collect();
-            norm.weights(&s, &mut weights);
+            let s: Vec<f64> = q.iter().map(|q| q.sqrt()).collect();
+            norm.weights(&s, &mut theta); // line 9
+            state.scores = outputs.combine(&theta); // line 13
             chunks = 0;
-            state.scores = outputs.combine(&weights);
         }
-        let chunk = worst(problem, &state);
-        let moved = optimise(gram, problem, &weights, &chunk, &mut state, &mut steps);
-        outputs.follow(gram, &moved);
-        exact &= moved.is_empty();
-        chunks = if moved.is_empty() {
-            MOST_CHUNKS
-        } else {
-            chunks + 1
+        let chunk = worst(problem, &state); // line 3
+        let moved = optimise(gram, problem, &theta, &chunk, &mut state, &mut run.steps); // line 4
+        outputs.follow(gram, &moved); // line 5
+        state.scores = outputs.combine(&theta); // line 13
+        fresh &= moved.is_empty();
+        chunks = match moved.is_empty() {
+            true => MOST_CHUNKS,
+            false => chunks + 1,
         };
-        a = state.a;
     };
-    let certificate = certify(gram, norm, problem, &a, &weights);
     Solution {
-        coefficients: a,
-        weights,
-        certificate,
-        witness: None,
-        status,
-        steps,
-        history,
+        // The outputs' own are rounded.
         forms: None,
+        ..run.finish(status)
     }
 }
 
 /// F_m = K_m a, kernel after kernel.
-struct Outputs {
+struct KernelScores {
     n: usize,
     values: Vec<f64>,
 }
 
-impl Outputs {
+impl KernelScores {
+    /// From the kernels themselves.
     fn new(gram: &Gram, a: &[f64]) -> Self {
         let n = a.len();
         let values = (0..gram.n_kernels())
             .flat_map(|m| gram.kernel(m).product(Coefficients::single(a)))
             .collect();
-        Outputs { n, values }
+        KernelScores { n, values }
     }
 
+    /// f = Σ θ_m F_m
     fn combine(&self, weights: &[f64]) -> Vec<f64> {
         let mut scores = vec![0.0; self.n];
         for (outputs, w) in self.values.chunks(self.n).zip(weights) {
@@ -157,6 +138,7 @@ impl Outputs {
         scores
     }
 
+    /// q_m = Σ_i F_m,i a_i
     fn forms(&self, a: &[f64]) -> Vec<f64> {
         let form = |outputs: &[f64]| crate::math::dot(outputs, a).max(0.0);
         self.values.chunks(self.n).map(form).collect()
@@ -183,7 +165,7 @@ impl Outputs {
 }
 
 /// The samples that violate optimality most: with a bias half of them want up, half down.
-fn worst(problem: &Problem<'_>, state: &smo::Coefficients) -> Vec<usize> {
+fn worst(problem: &Problem<'_>, state: &ScalarState) -> Vec<usize> {
     let n = state.a.len();
     let (up, down): (Vec<f64>, Vec<f64>) = (0..n)
         .map(|i| {
@@ -216,7 +198,7 @@ fn optimise(
     problem: &Problem<'_>,
     weights: &[f64],
     chunk: &[usize],
-    state: &mut smo::Coefficients,
+    state: &mut ScalarState,
     steps: &mut u64,
 ) -> Vec<(usize, f64)> {
     let pick = |v: &[f64]| -> Vec<f64> { chunk.iter().map(|&i| v[i]).collect() };
@@ -227,8 +209,8 @@ fn optimise(
         ..*problem
     };
     let block = gram.subset(chunk);
-    let mut rows = Rows::new(block.combine(weights), chunk.len(), u64::MAX);
-    let mut inner = smo::Coefficients {
+    let mut rows = CombinedRows::new(&block, weights, u64::MAX);
+    let mut inner = ScalarState {
         a: pick(&state.a),
         scores: pick(&state.scores),
     };

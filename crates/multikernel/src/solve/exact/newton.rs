@@ -18,26 +18,18 @@
 //!
 //! Cost: |F|³/3 for the factor, |F|² per kernel that matters.
 
-use super::outputs::Outputs;
-use super::rows::Rows;
-use super::smo;
-use crate::gram::{Coefficients, Gram};
+use super::CombinedRows;
+use super::newton_scalar::FreeSamples;
 use crate::math;
-use crate::problem::Problem;
 
-/// More free samples than this make the factor too dear.
-const MOST_FREE: usize = 6000;
-/// At most so many kernels enter the model,
+/// Kernels that enter the model at most.
 pub(super) const MOST_KERNELS: usize = 512;
-/// and so many where it is minimised on the simplex, in steps on pairs of them.
+/// Kernels at most where the model is minimised on the simplex, in steps on pairs of them.
 pub(super) const MOST_ON_SIMPLEX: usize = 64;
-/// After so many halvings the step is as good as none: round-off decides.
+/// Halvings after which the step is as good as none: round-off decides.
 const MOST_HALVINGS: u32 = 8;
-/// Steps of a search for the shift that keeps a sum: outwards, and then between two shifts.
-const DOUBLINGS: u32 = 60;
-const HALVINGS: u32 = 60;
-/// Ridge on the free samples' kernel, relative to its mean diagonal: duplicates make it singular.
-const RIDGE: f64 = 1e-9;
+/// Newton steps on coefficients in one call at most.
+pub(super) const MOST_STEPS: usize = 40;
 
 /// The best weights so far and the step from there that is being tried.
 #[derive(Debug)]
@@ -92,85 +84,30 @@ impl Newton {
     }
 }
 
-/// The minimiser of the quadratic model around β on the simplex; none if the model cannot be made.
-pub(super) fn newton_point(
-    gram: &Gram,
-    rows: &mut Rows<'_>,
-    problem: &Problem<'_>,
-    state: &smo::Coefficients,
-    weights: &[f64],
-    forms: &[f64],
-) -> Option<Vec<f64>> {
-    let kernels = kernels_that_matter(weights, forms, MOST_ON_SIMPLEX);
-    Model::new(gram, rows, problem, state, kernels, None, false)?.on_simplex(weights, forms)
-}
-
-/// The quadratic model of J.
-pub(super) struct Model {
+/// The quadratic model of J in the weights of some kernels.
+pub(super) struct WeightModel {
     /// The kernels that matter.
-    kernels: Vec<usize>,
-    free: Vec<usize>,
-    /// The factor L of K_β,FF + curvature.
-    factor: Vec<f64>,
-    /// z_m = L⁻¹ (K_m a)_F, with the part along L⁻¹1 taken out where there is a bias: H_ml = ⟨z_m, z_l⟩. Row after row, a column for each
-    /// kernel.
-    z: Vec<f64>,
-    /// (K_m a)_F, sample after sample.
-    scores: Vec<f64>,
+    pub(super) kernels: Vec<usize>,
+    /// H_ml = ⟨z_m, z_l⟩: row after row, a column for each kernel.
+    pub(super) z: Vec<f64>,
+    /// The samples that the model knows how to move, where it does.
+    pub(super) free: Option<FreeSamples>,
 }
 
-impl Model {
-    /// Around coefficients that were solved for with these weights; none if there are too many free samples, or none. `outputs` has
-    /// K_m a where it is known; `exact` asks for it in f64, which [`Model::forms`] needs and steps do not.
-    pub(super) fn new(
-        gram: &Gram,
-        rows: &mut Rows<'_>,
-        problem: &Problem<'_>,
-        state: &smo::Coefficients,
-        kernels: Vec<usize>,
-        outputs: Option<&Outputs>,
-        exact: bool,
-    ) -> Option<Model> {
-        let free = free_samples(problem, &state.a);
-        if free.is_empty() || free.len() > MOST_FREE {
-            return None;
-        }
-        let f = free.len();
-        let mut factor = free_matrix(rows, problem, state, &free);
-        math::cholesky(&mut factor, f)?;
-        let scores = match outputs {
-            Some(outputs) => outputs.at(&free, &kernels),
-            None if exact => gram.kernel_scores(&free, &kernels, Coefficients::single(&state.a)),
-            None => gram.fast_kernel_scores(&free, &kernels, Coefficients::single(&state.a)),
-        };
-        let k = kernels.len();
-        let mut z = scores.clone();
-        math::solve_lower_columns(&factor, &mut z, k);
-        if problem.bias {
-            let mut ones = vec![1.0; f];
-            math::solve_lower(&factor, &mut ones);
-            let size = math::dot(&ones, &ones);
-            let mut along = vec![0.0; k];
-            for (row, one) in z.chunks(k).zip(&ones) {
-                along.iter_mut().zip(row).for_each(|(a, z)| *a += one * z);
-            }
-            for (row, one) in z.chunks_mut(k).zip(&ones) {
-                let one = one / size;
-                row.iter_mut().zip(&along).for_each(|(z, a)| *z -= one * a);
-            }
-        }
-        Some(Model {
-            kernels,
-            free,
-            factor,
-            z,
-            scores,
-        })
-    }
-
-    /// Its minimiser on the simplex.
+impl WeightModel {
+    /// Its minimiser on the simplex, around β with the quadratic forms q.
     pub(super) fn on_simplex(&self, weights: &[f64], forms: &[f64]) -> Option<Vec<f64>> {
-        minimize_model(weights, forms, &self.kernels, &self.z)
+        let kernels = &self.kernels;
+        let hessian = math::products_of_columns(&self.z, kernels.len());
+        let at: Vec<f64> = kernels.iter().map(|&m| weights[m]).collect();
+        let gradient: Vec<f64> = kernels.iter().map(|&m| -0.5 * forms[m]).collect();
+        let total: f64 = weights.iter().sum();
+        let x = quadratic_on_simplex(&gradient, &hessian, &at, total)?;
+        let mut next = vec![0.0; weights.len()];
+        for (&m, x) in kernels.iter().zip(x) {
+            next[m] = x / total;
+        }
+        Some(next)
     }
 
     /// Δx to the fixed point of the weight map at 1 < r < 2, for residuals ln T(β) − ln β.
@@ -198,13 +135,11 @@ impl Model {
             matrix[i * k + i] += (r - 1.0) * share[i];
         }
         math::cholesky(&mut matrix, k)?;
-        let solved = |mut x: Vec<f64>| {
-            math::solve_lower(&matrix, &mut x);
-            math::solve_upper(&matrix, &mut x);
-            x
-        };
         let scaled = kernels.iter().zip(&share).map(|(&m, d)| d * residual[m]);
-        let (u, v) = (solved(scaled.collect()), solved(share.clone()));
+        let (u, v) = (
+            solved(&matrix, scaled.collect()),
+            solved(&matrix, share.clone()),
+        );
         let p = r / (2.0 - r);
         let growth = |x: &[f64]| -> f64 {
             let each = kernels.iter().zip(x);
@@ -218,102 +153,6 @@ impl Model {
         }
         shift.iter().all(|v| v.is_finite()).then_some(shift)
     }
-
-    /// The quadratic forms of other coefficients that differ in free samples alone; `forms` are those of the model's own, `a`. None where
-    /// not all kernels matter.
-    pub(super) fn forms(
-        &self,
-        gram: &Gram,
-        a: &[f64],
-        other: &[f64],
-        forms: &[f64],
-    ) -> Option<Vec<f64>> {
-        let k = self.kernels.len();
-        if k != forms.len() {
-            return None;
-        }
-        let change: Vec<f64> = other.iter().zip(a).map(|(other, a)| other - a).collect();
-        // (a + d)ᵀK(a + d) = aᵀKa + 2 dᵀKa + dᵀKd
-        let mut sums = gram.quadratic_forms(Coefficients::single(&change));
-        for (&i, scores) in self.free.iter().zip(self.scores.chunks(k)) {
-            let each = sums.iter_mut().zip(scores);
-            each.for_each(|(sum, score)| *sum += 2.0 * change[i] * score);
-        }
-        let each = sums.iter().zip(forms);
-        Some(each.map(|(sum, form)| (sum + form).max(0.0)).collect())
-    }
-
-    /// The coefficients that belong to new weights, made feasible; `a` belongs to the old ones.
-    pub(super) fn follow(
-        &self,
-        problem: &Problem<'_>,
-        a: &[f64],
-        old: &[f64],
-        new: &[f64],
-    ) -> Vec<f64> {
-        let f = self.free.len();
-        let change: Vec<f64> = self.kernels.iter().map(|&m| old[m] - new[m]).collect();
-        let rows = self.z.chunks(change.len());
-        let mut shift: Vec<f64> = rows.map(|row| math::dot(row, &change)).collect();
-        math::solve_upper(&self.factor, &mut shift);
-        let bounds = |i: usize| problem.loss.feasible(problem.costs[i], problem.targets[i]);
-        let moved = |t: f64| -> Vec<f64> {
-            let each = self.free.iter().zip(&shift);
-            each.map(|(&i, s)| {
-                let (low, high) = bounds(i);
-                (a[i] + s + t).clamp(low, high)
-            })
-            .collect()
-        };
-        let mut next = moved(0.0);
-        let total: f64 = self.free.iter().map(|&i| a[i]).sum();
-        let missing = |next: &[f64]| total - next.iter().sum::<f64>();
-        if problem.bias && missing(&next) != 0.0 {
-            // Bounds took from the sum: all of them move until it is as it was.
-            let (mut low, mut high) = (0.0, 0.0);
-            let mut step = missing(&next) / f as f64;
-            for _ in 0..DOUBLINGS {
-                match missing(&next) {
-                    m if m * step <= 0.0 => break,
-                    _ => (low, high) = (high, high + step),
-                }
-                step *= 2.0;
-                next = moved(high);
-            }
-            for _ in 0..HALVINGS {
-                let middle = 0.5 * (low + high);
-                next = moved(middle);
-                match missing(&next) * (high - low) > 0.0 {
-                    true => low = middle,
-                    false => high = middle,
-                }
-            }
-        }
-        let mut all = a.to_vec();
-        for (&i, next) in self.free.iter().zip(next) {
-            all[i] = next;
-        }
-        all
-    }
-}
-
-/// The minimiser on the simplex of the quadratic model whose Hessian is ⟨z_m, z_l⟩ for the kernels named, the columns of `z`.
-pub(super) fn minimize_model(
-    weights: &[f64],
-    forms: &[f64],
-    kernels: &[usize],
-    z: &[f64],
-) -> Option<Vec<f64>> {
-    let hessian = math::products_of_columns(z, kernels.len());
-    let at: Vec<f64> = kernels.iter().map(|&m| weights[m]).collect();
-    let gradient: Vec<f64> = kernels.iter().map(|&m| -0.5 * forms[m]).collect();
-    let total: f64 = weights.iter().sum();
-    let x = quadratic_on_simplex(&gradient, &hessian, &at, total)?;
-    let mut next = vec![0.0; weights.len()];
-    for (&m, x) in kernels.iter().zip(x) {
-        next[m] = x / total;
-    }
-    Some(next)
 }
 
 /// Kernels with weight, and those whose q says that they should have some; no more than `most`.
@@ -333,44 +172,6 @@ pub(super) fn kernels_that_matter(weights: &[f64], forms: &[f64], most: usize) -
     order.truncate(most);
     order.sort_unstable();
     order
-}
-
-/// Samples strictly inside a piece of their dual term.
-pub(super) fn free_samples(problem: &Problem<'_>, a: &[f64]) -> Vec<usize> {
-    (0..a.len())
-        .filter(|&i| {
-            let (c, y) = (problem.costs[i], problem.targets[i]);
-            let (low, high) = problem.loss.feasible(c, y);
-            let (left, right) = problem.loss.dual_slopes(a[i], c, y);
-            a[i] > low && a[i] < high && left == right
-        })
-        .collect()
-}
-
-/// K_FF plus the curvature of the dual terms, lower half.
-fn free_matrix(
-    rows: &mut Rows<'_>,
-    problem: &Problem<'_>,
-    state: &smo::Coefficients,
-    free: &[usize],
-) -> Vec<f64> {
-    let f = free.len();
-    let active: Vec<u32> = free.iter().map(|&i| i as u32).collect();
-    let mut row = vec![0.0f32; state.a.len()];
-    let mut matrix = vec![0.0; f * f];
-    let mean = free.iter().map(|&i| rows.diagonal()[i]).sum::<f64>() / f as f64;
-    for (k, &i) in free.iter().enumerate() {
-        rows.fetch(i, &active, false, &mut row);
-        let out = &mut matrix[k * f..k * f + k + 1];
-        out.iter_mut()
-            .zip(&row)
-            .for_each(|(o, r)| *o = f64::from(*r));
-        let bend = problem
-            .loss
-            .dual_curvature(state.a[i], problem.costs[i], problem.targets[i]);
-        out[k] += bend + RIDGE * mean;
-    }
-    matrix
 }
 
 /// min gᵀx + ½ (x−x₀)ᵀH(x−x₀) over x ≥ 0, Σx = Σx₀ (scaled to `total`), by steps on the steepest pair.
@@ -413,15 +214,71 @@ fn quadratic_on_simplex(g: &[f64], h: &[f64], x0: &[f64], total: f64) -> Option<
     x.iter().all(|v| v.is_finite()).then_some(x)
 }
 
+/// Newton steps on coefficients for as long as they lower the `gap`, to the best state that they reach. A step says what the gap is
+/// after it; none where there is no step.
+pub(super) fn while_gap_falls<S: Clone>(
+    state: &mut S,
+    mut gap: f64,
+    target: f64,
+    most_steps: usize,
+    stop: &mut dyn FnMut() -> bool,
+    mut step: impl FnMut(&mut S) -> Option<f64>,
+) {
+    let mut least = gap;
+    let mut best = state.clone();
+    for _ in 0..most_steps {
+        if gap <= target || stop() {
+            break;
+        }
+        gap = match step(state) {
+            Some(gap) => gap,
+            None => break,
+        };
+        if gap < least {
+            least = gap;
+            best = state.clone();
+        }
+    }
+    *state = best;
+}
+
+/// The combined kernel among some samples, in f64: weights a million times apart leave nothing of the smaller kernels in f32.
+pub(super) fn exact_kernel_among(rows: &CombinedRows<'_>, samples: &[usize]) -> Vec<f64> {
+    let part = rows.gram().subset(samples);
+    let mut matrix = vec![0.0; samples.len() * samples.len()];
+    let weights = rows.weights().iter().enumerate();
+    for (m, &w) in weights.filter(|(_, w)| **w > 0.0) {
+        let kernel = part.kernel(m).matrix();
+        let each = matrix.iter_mut().zip(kernel);
+        each.for_each(|(x, k)| *x += w * f64::from(k));
+    }
+    matrix
+}
+
+/// Adds a share of the mean diagonal to the diagonal of an n×n matrix.
+pub(super) fn add_ridge(matrix: &mut [f64], n: usize, share: f64) {
+    let mean = (0..n).map(|k| matrix[k * n + k]).sum::<f64>() / n.max(1) as f64;
+    (0..n).for_each(|k| matrix[k * n + k] += share * mean);
+}
+
+/// The solution of LLᵀx = b.
+pub(super) fn solved(factor: &[f64], mut b: Vec<f64>) -> Vec<f64> {
+    math::solve_lower(factor, &mut b);
+    math::solve_upper(factor, &mut b);
+    b
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::data::digits;
-    use crate::gram::{KernelSet, Options};
+    use crate::gram::{Coefficients, Gram, KernelSet, Options};
     use crate::kernel::KernelSpec;
     use crate::loss::Loss;
     use crate::norm::{Norm, NormSpec};
-    use crate::problem::{Limits, Status};
+    use crate::problem::{Limits, Problem, Status};
+    use crate::solve::exact::newton_scalar::weight_model;
+    use crate::solve::exact::smo::{self, ScalarState};
     use crate::solve::exact::solve;
 
     const N: usize = 300;
@@ -444,9 +301,9 @@ mod tests {
         gram: &'g Gram,
         problem: &Problem<'_>,
         weights: &[f64],
-    ) -> (Rows<'g>, smo::Coefficients) {
-        let mut rows = Rows::new(gram.combine(weights), N, u64::MAX);
-        let mut state = smo::Coefficients {
+    ) -> (CombinedRows<'g>, ScalarState) {
+        let mut rows = CombinedRows::new(gram, weights, u64::MAX);
+        let mut state = ScalarState {
             a: vec![0.0; N],
             scores: vec![0.0; N],
         };
@@ -483,8 +340,9 @@ mod tests {
             let (mut rows, state) = at(gram, &problem, &old);
             let forms = gram.quadratic_forms(Coefficients::single(&state.a));
             let all = (0..old.len()).collect();
-            let model = Model::new(gram, &mut rows, &problem, &state, all, None, true).unwrap();
-            let found = model.follow(&problem, &state.a, &old, &new);
+            let model = weight_model(&mut rows, &problem, &state, all, None, true).unwrap();
+            let free = model.free.as_ref().unwrap();
+            let found = free.follow(&model, &problem, &state.a, &old, &new);
             assert!(crate::problem::dual_linear(&problem, &found).is_finite());
             let truth = at(gram, &problem, &new).1.a;
             let apart = |x: &[f64], y: &[f64]| -> f64 {
@@ -493,7 +351,7 @@ mod tests {
             let (left, way) = (apart(&found, &truth), apart(&state.a, &truth));
             assert!(left <= 0.05 * way, "{loss} {bias}: {left} of {way}");
             // Forms without a look at the samples that did not move.
-            let quick = model.forms(gram, &state.a, &found, &forms).unwrap();
+            let quick = free.forms(&model, gram, &state.a, &found, &forms).unwrap();
             let direct = gram.quadratic_forms(Coefficients::single(&found));
             for (quick, direct) in quick.iter().zip(direct) {
                 assert!((quick - direct).abs() <= 1e-9 * direct, "{quick} {direct}");

@@ -13,7 +13,7 @@
 //! Stop: relative duality gap, from the mixed dual norm.
 //! Cost: one SVM for each step; the number of kernels enters the number of steps by a logarithm.
 
-use crate::solve::exact::svm::{At, Svm};
+use crate::solve::exact::svm::{Plane, Svm};
 
 /// Steps between the first two means; this grows.
 const STEPS: usize = 20;
@@ -88,7 +88,7 @@ impl<'a> Descent<'a> {
         loop {
             let at = svm.at(&self.combined(&self.lambda))?;
             let pull: Vec<f64> = at
-                .forms
+                .forms()
                 .iter()
                 .zip(self.group)
                 .map(|(q, &j)| 0.5 * q / self.gamma[j])
@@ -97,7 +97,7 @@ impl<'a> Descent<'a> {
             let mut top = vec![0.0f64; self.n_groups];
             let mut bottom = vec![f64::INFINITY; self.n_groups];
             let kernels = self.group.iter().zip(&self.lambda);
-            for ((&j, l), (q, p)) in kernels.zip(at.forms.iter().zip(&pull)) {
+            for ((&j, l), (q, p)) in kernels.zip(at.forms().iter().zip(&pull)) {
                 self.outputs[j] += l * q;
                 top[j] = top[j].max(*p);
                 bottom[j] = bottom[j].min(*p);
@@ -122,7 +122,8 @@ impl<'a> Descent<'a> {
             }
             self.last = Some(at.value);
             let step = self.length * (2.0 * self.most.ln()).sqrt() / spread.max(f64::MIN_POSITIVE);
-            self.mean.add(step * spread, &self.lambda, svm);
+            self.mean
+                .add(step * spread, &self.lambda, at.coefficients());
             if self.mean.steps >= self.window {
                 if self.take_mean(svm, &at)? && self.n_groups > 1 {
                     return Some(());
@@ -143,7 +144,7 @@ impl<'a> Descent<'a> {
 
     /// Goes on from the mean of some steps if that is better than the last one, and offers the mean of their coefficients.
     /// True if the mean was taken; none when it is over.
-    fn take_mean(&mut self, svm: &mut Svm<'_>, last: &At) -> Option<bool> {
+    fn take_mean(&mut self, svm: &mut Svm<'_>, last: &Plane) -> Option<bool> {
         let Mean {
             weight,
             lambda,
@@ -161,7 +162,7 @@ impl<'a> Descent<'a> {
             self.last = Some(at.value);
             self.lambda = lambda;
             self.outputs.fill(0.0);
-            for ((&j, l), q) in self.group.iter().zip(&self.lambda).zip(&at.forms) {
+            for ((&j, l), q) in self.group.iter().zip(&self.lambda).zip(at.forms()) {
                 self.outputs[j] += l * q;
             }
         }
@@ -190,15 +191,14 @@ impl<'a> Descent<'a> {
 }
 
 impl Mean {
-    fn add(&mut self, weight: f64, lambda: &[f64], svm: &Svm<'_>) {
-        let coefficients = svm.last();
+    fn add(&mut self, weight: f64, lambda: &[f64], coefficients: &[f64]) {
         self.lambda.resize(lambda.len(), 0.0);
         self.coefficients.resize(coefficients.len(), 0.0);
         let add = |sum: &mut [f64], x: &[f64]| {
             sum.iter_mut().zip(x).for_each(|(s, x)| *s += weight * x);
         };
         add(&mut self.lambda, lambda);
-        add(&mut self.coefficients, &coefficients);
+        add(&mut self.coefficients, coefficients);
         self.weight += weight;
         self.steps += 1;
     }

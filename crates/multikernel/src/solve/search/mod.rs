@@ -1,8 +1,8 @@
 //! Methods that search among the kernel weights, with an SVM solved at every step: the systems that papers compare with.
 //!
-//! All minimise J(β), the value of the SVM at weights β (`dual/svm.rs`), over the weights that the norm allows: the simplex
+//! All minimise J(β), the value of the SVM at weights β (`solve/exact/svm.rs`), over the weights that the norm allows: the simplex
 //! at r = 1, simplexes inside of groups for the mixed norm, the unit ball of ‖·‖_p for lp:P. They differ in where they go
-//! next, and each is one file. The exact solver (`dual`) solves the same problems, mostly in less time.
+//! next, and each is one file. The exact solver (`solve/exact`) solves the same problems, mostly in less time.
 
 mod hessian;
 mod mirror;
@@ -15,7 +15,7 @@ use crate::gram::Gram;
 use crate::norm::Norm;
 use crate::observe::Observer;
 use crate::problem::{Limits, Objective, Solution};
-use crate::solve::exact::svm::Svm;
+use crate::solve::exact::svm::{Plane, Svm};
 
 /// The methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,10 +80,11 @@ fn exponent(norm: &Norm) -> f64 {
 
 /// Σ_i μ_i a_i: D is concave, so that a mixture of coefficients bounds the optimum at least as well as the same mixture of
 /// their planes.
-fn mix(coefficients: &[Vec<f64>], mu: &[f64]) -> Vec<f64> {
-    let mut mixed = vec![0.0; coefficients.first().map_or(0, Vec::len)];
-    for (a, &mu) in coefficients.iter().zip(mu).filter(|(_, mu)| **mu > 0.0) {
-        mixed.iter_mut().zip(a).for_each(|(x, a)| *x += mu * a);
+fn mix(planes: &[Plane], mu: &[f64]) -> Vec<f64> {
+    let mut mixed = vec![0.0; planes.first().map_or(0, |plane| plane.coefficients().len())];
+    for (plane, &mu) in planes.iter().zip(mu).filter(|(_, mu)| **mu > 0.0) {
+        let each = mixed.iter_mut().zip(plane.coefficients());
+        each.for_each(|(x, a)| *x += mu * a);
     }
     mixed
 }

@@ -37,7 +37,7 @@ pub(super) fn search(svm: &mut Svm<'_>, mut weights: Vec<f64>, p: f64) {
         best = Some((at.value, weights.clone()));
         let squares: Vec<f64> = weights
             .iter()
-            .zip(&at.forms)
+            .zip(at.forms())
             .map(|(w, q)| w * w * q)
             .collect();
         let pulled: f64 = squares

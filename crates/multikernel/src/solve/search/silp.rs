@@ -10,7 +10,7 @@
 
 use super::mix;
 use crate::problem::relative_gap;
-use crate::solve::exact::svm::{At, Svm};
+use crate::solve::exact::svm::{Plane, Svm};
 use microlp::{ComparisonOp, LinearExpr, OptimizationDirection, Problem, Solution, Variable};
 
 /// Coefficients of a plane below this share of the largest count as none: a linear program cannot tell them apart.
@@ -18,32 +18,25 @@ const LEAST_COEFFICIENT: f64 = 1e-6;
 
 /// Searches from `weights` on the simplex.
 pub(super) fn search(svm: &mut Svm<'_>, mut weights: Vec<f64>) {
-    let Some(first) = svm.at(&weights) else {
-        return;
-    };
-    let mut program = Program::new(weights.len(), &first);
-    let mut coefficients = Vec::new();
-    let mut at = first;
-    loop {
-        coefficients.push(svm.last());
-        let Some((next, bound)) = program.with_plane(&at) else {
+    let mut program: Option<Program> = None;
+    let mut planes = Vec::new();
+    while let Some(plane) = svm.at(&weights) {
+        let program = program.get_or_insert_with(|| Program::new(weights.len(), &plane));
+        let next = program.with_plane(&plane);
+        planes.push(plane);
+        let Some((next, bound)) = next else {
             return; // the linear program is beyond what floating point can do
         };
         let moved = next.iter().zip(&weights).any(|(a, b)| (a - b).abs() > 1e-9);
         // The program's own bound may be proven by the mixture of coefficients that belongs to it.
         if relative_gap(svm.bound(), bound) <= svm.tolerance() || !moved {
-            let proven = program
-                .mixture()
-                .is_some_and(|mu| svm.offer(mix(&coefficients, &mu)));
+            let mixture = program.mixture();
+            let proven = mixture.is_some_and(|mu| svm.offer(mix(&planes, &mu)));
             if proven || (!moved && !svm.sharpen()) {
                 return;
             }
         }
         weights = next;
-        match svm.at(&weights) {
-            Some(now) => at = now,
-            None => return,
-        }
     }
 }
 
@@ -61,7 +54,7 @@ struct Program {
 }
 
 impl Program {
-    fn new(kernels: usize, first: &At) -> Self {
+    fn new(kernels: usize, first: &Plane) -> Self {
         // Variables of one problem have the same numbers in every problem that adds them in the same order.
         let (_, weights, bound) = Self::empty(kernels);
         Program {
@@ -87,12 +80,15 @@ impl Program {
     }
 
     /// The weights of the program with one more plane, and its value.
-    fn with_plane(&mut self, at: &At) -> Option<(Vec<f64>, f64)> {
+    fn with_plane(&mut self, at: &Plane) -> Option<(Vec<f64>, f64)> {
         let coefficient = |q: f64| 0.5 * q / self.size;
-        let largest = at.forms.iter().fold(1.0f64, |a, &q| a.max(coefficient(q)));
+        let largest = at
+            .forms()
+            .iter()
+            .fold(1.0f64, |a, &q| a.max(coefficient(q)));
         let mut plane = LinearExpr::empty();
         plane.add(self.bound, 1.0);
-        for (&w, &q) in self.weights.iter().zip(&at.forms) {
+        for (&w, &q) in self.weights.iter().zip(at.forms()) {
             let value = coefficient(q);
             if value > LEAST_COEFFICIENT * largest {
                 plane.add(w, value);
@@ -100,7 +96,7 @@ impl Program {
         }
         self.planes.push(plane.clone());
         self.halves
-            .push(at.forms.iter().map(|&q| coefficient(q)).collect());
+            .push(at.forms().iter().map(|&q| coefficient(q)).collect());
         self.sides.push(at.linear / self.size);
         let continued = self.solved.take().and_then(|solution| {
             let side = self.sides.last().copied().unwrap_or(0.0);

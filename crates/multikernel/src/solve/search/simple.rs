@@ -7,7 +7,7 @@
 //! Stop: relative duality gap (their section 3.4).
 //! Cost: one SVM for every value of J, mostly one for each golden section.
 
-use crate::solve::exact::svm::{At, Svm};
+use crate::solve::exact::svm::{Plane, Svm};
 
 /// (1 + √5)/2
 const GOLDEN: f64 = 1.618_033_988_749_895;
@@ -48,8 +48,8 @@ pub(super) fn search(svm: &mut Svm<'_>, mut weights: Vec<f64>) {
 }
 
 /// One direction and the step along it.
-fn round(svm: &mut Svm<'_>, weights: &mut Vec<f64>, mut at: At, bracket: f64) -> Option<At> {
-    let (mut direction, largest) = reduced_gradient(weights, &at.forms);
+fn round(svm: &mut Svm<'_>, weights: &mut Vec<f64>, mut at: Plane, bracket: f64) -> Option<Plane> {
+    let (mut direction, largest) = reduced_gradient(weights, at.forms());
     let (mut far, mut end, mut there);
     loop {
         let Some((step, emptied)) = largest_step(weights, &direction) else {
@@ -72,7 +72,7 @@ fn round(svm: &mut Svm<'_>, weights: &mut Vec<f64>, mut at: At, bracket: f64) ->
     let start = weights.clone();
     let (mut low, mut high) = ((0.0, at), (far, there));
     // One of the two inner points of a bracket was an inner point of the last one.
-    let mut known: Option<(f64, At)> = None;
+    let mut known: Option<(f64, Plane)> = None;
     while high.0 - low.0 > bracket * far {
         let right = low.0 + (high.0 - low.0) / GOLDEN;
         let left = low.0 + (right - low.0) / GOLDEN;

@@ -12,7 +12,7 @@
 
 use super::mix;
 use crate::problem::relative_gap;
-use crate::solve::exact::svm::{At, Svm};
+use crate::solve::exact::svm::{Plane, Svm};
 
 /// Steps on μ for one round, at most.
 const MOST_STEPS: usize = 3000;
@@ -28,11 +28,9 @@ pub(super) fn search(svm: &mut Svm<'_>, mut weights: Vec<f64>, p: f64) {
         planes: Vec::new(),
         mu: Vec::new(),
     };
-    let mut coefficients = Vec::new();
     while let Some(at) = svm.at(&weights) {
         let value = at.value.abs();
         program.planes.push(at);
-        coefficients.push(svm.last());
         program
             .mu
             .push(if program.mu.is_empty() { 1.0 } else { 0.0 });
@@ -43,7 +41,7 @@ pub(super) fn search(svm: &mut Svm<'_>, mut weights: Vec<f64>, p: f64) {
             .any(|(a, b)| (a - b).abs() > 1e-12);
         // The planes' own bound may be proven by the coefficients that belong to it.
         if relative_gap(svm.bound(), bound) <= svm.tolerance() || !moved {
-            let mixed = mix(&coefficients, &program.mu);
+            let mixed = mix(&program.planes, &program.mu);
             if svm.offer(mixed) || (!moved && !svm.sharpen()) {
                 return;
             }
@@ -55,14 +53,14 @@ pub(super) fn search(svm: &mut Svm<'_>, mut weights: Vec<f64>, p: f64) {
 struct Program {
     /// p* of the dual norm.
     dual: f64,
-    planes: Vec<At>,
+    planes: Vec<Plane>,
     mu: Vec<f64>,
 }
 
 impl Program {
     /// θ of the program, within `accuracy` of its optimum, and the value of its dual.
     fn solve(&mut self, accuracy: f64) -> (Vec<f64>, f64) {
-        let m = self.planes[0].forms.len();
+        let m = self.planes[0].forms().len();
         let mut q = vec![0.0; m];
         for (plane, &mu) in self
             .planes
@@ -71,7 +69,7 @@ impl Program {
             .filter(|(_, mu)| **mu > 0.0)
         {
             q.iter_mut()
-                .zip(&plane.forms)
+                .zip(plane.forms())
                 .for_each(|(q, f)| *q += mu * f);
         }
         let mut theta = self.theta(&q);
@@ -79,7 +77,7 @@ impl Program {
             let slopes: Vec<f64> = self
                 .planes
                 .iter()
-                .map(|plane| plane.linear - 0.5 * crate::math::dot(&plane.forms, &theta))
+                .map(|plane| plane.linear - 0.5 * crate::math::dot(plane.forms(), &theta))
                 .collect();
             let high = (0..slopes.len()).fold(0, |a, b| if slopes[b] > slopes[a] { b } else { a });
             let used = |k: &usize| self.mu[*k] > 0.0;
@@ -91,46 +89,20 @@ impl Program {
                 break;
             }
             let (up, down) = (&self.planes[high], &self.planes[low]);
-            let change: Vec<f64> = up
-                .forms
-                .iter()
-                .zip(&down.forms)
-                .map(|(a, b)| a - b)
-                .collect();
-            let gain = up.linear - down.linear;
-            // The slope along the step falls: its zero by halving.
-            let slope = |step: f64| {
-                let at: Vec<f64> = q
-                    .iter()
-                    .zip(&change)
-                    .map(|(q, c)| (q + step * c).max(0.0))
-                    .collect();
-                gain - 0.5 * crate::math::dot(&change, &self.theta(&at))
-            };
-            let (mut left, mut right) = (0.0, self.mu[low]);
-            if slope(right) >= 0.0 {
-                left = right;
-            } else {
-                for _ in 0..HALVINGS {
-                    let middle = 0.5 * (left + right);
-                    if slope(middle) >= 0.0 {
-                        left = middle;
-                    } else {
-                        right = middle;
-                    }
-                }
-            }
-            if left == 0.0 {
+            let forms = up.forms().iter().zip(down.forms());
+            let change: Vec<f64> = forms.map(|(a, b)| a - b).collect();
+            let step = self.exact_step(&q, &change, up.linear - down.linear, self.mu[low]);
+            if step == 0.0 {
                 break;
             }
-            self.mu[high] += left;
-            self.mu[low] = match left == self.mu[low] {
+            self.mu[high] += step;
+            self.mu[low] = match step == self.mu[low] {
                 true => 0.0,
-                false => self.mu[low] - left,
+                false => self.mu[low] - step,
             };
             q.iter_mut()
                 .zip(&change)
-                .for_each(|(q, c)| *q = (*q + left * c).max(0.0));
+                .for_each(|(q, c)| *q = (*q + step * c).max(0.0));
             theta = self.theta(&q);
         }
         let linear: f64 = self
@@ -141,6 +113,32 @@ impl Program {
             .sum();
         let value = linear - 0.5 * crate::math::dot(&q, &theta);
         (theta, value)
+    }
+
+    /// How far μ should move along a change of Σ μ q that gains `gain` in Σ μ d, at most to `most`.
+    fn exact_step(&self, q: &[f64], change: &[f64], gain: f64, most: f64) -> f64 {
+        // The slope along the step falls: its zero by halving.
+        let slope = |step: f64| {
+            let at: Vec<f64> = q
+                .iter()
+                .zip(change)
+                .map(|(q, c)| (q + step * c).max(0.0))
+                .collect();
+            gain - 0.5 * crate::math::dot(change, &self.theta(&at))
+        };
+        if slope(most) >= 0.0 {
+            return most;
+        }
+        let (mut left, mut right) = (0.0, most);
+        for _ in 0..HALVINGS {
+            let middle = 0.5 * (left + right);
+            if slope(middle) >= 0.0 {
+                left = middle;
+            } else {
+                right = middle;
+            }
+        }
+        left
     }
 
     /// The θ of the ball with the largest ⟨θ, q⟩; all alike where q is 0.

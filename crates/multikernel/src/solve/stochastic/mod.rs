@@ -38,7 +38,7 @@ use crate::error::{Error, Result};
 use crate::gram::{Coefficients, Gram};
 use crate::norm::{BlockNorm, Norm};
 use crate::observe::{Observer, Progress};
-use crate::problem::{Certificate, Limits, Look, Objective, Status, relative_gap};
+use crate::problem::{Certificate, Limits, Objective, Round, Status, relative_gap};
 use crate::random::Random;
 use crate::solve::steps::{Adaptive, Follow, Rule, Seen};
 use feasible::{Around, Point};
@@ -164,7 +164,7 @@ pub struct Epoch {
     /// Stage it belongs to.
     pub stage: Stage,
     /// Objective of the current iterate, a lower bound of the optimum, time and steps (samples visited).
-    pub look: Look,
+    pub look: Round,
     /// Steps so far that changed θ.
     pub updates: u64,
     /// On the validation samples: share of right answers; mean squared error where the targets are numbers.
@@ -666,7 +666,7 @@ impl<'a> Run<'a> {
             .map(|validation| validation.measure(&weights, &coefficients));
         Epoch {
             stage,
-            look: Look {
+            look: Round {
                 seconds: self.begin.elapsed().as_secs_f64(),
                 primal,
                 dual,

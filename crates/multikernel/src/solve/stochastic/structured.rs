@@ -13,7 +13,7 @@ use super::{Radius, Sampling, Settings, check_settings};
 use crate::error::{Error, Result};
 use crate::norm::{BlockNorm, Norm};
 use crate::observe::{Observer, Progress};
-use crate::problem::{Certificate, Limits, Look, Status};
+use crate::problem::{Certificate, Limits, Round, Status};
 use crate::random::Random;
 use crate::solve::steps::{Adaptive, Rule, Seen};
 use rayon::prelude::*;
@@ -98,7 +98,7 @@ pub struct Structured<S: Structure> {
     /// Why it stopped.
     pub status: Status,
     /// One entry per epoch; its dual is −∞ except in the last, since the bound costs as much as an epoch.
-    pub history: Vec<Look>,
+    pub history: Vec<Round>,
 }
 
 impl<S: Structure> Structured<S> {
@@ -163,7 +163,7 @@ struct Run<'a, S: Structure> {
     /// ĉ, for the k-th of the samples: output and coefficient.
     terms: Vec<Vec<(S::Output, f64)>>,
     steps: u64,
-    history: Vec<Look>,
+    history: Vec<Round>,
 }
 
 impl<'a, S: Structure> Run<'a, S> {
@@ -240,7 +240,7 @@ impl<'a, S: Structure> Run<'a, S> {
             }
             self.refresh();
             let (primal, _) = self.primal();
-            self.history.push(Look {
+            self.history.push(Round {
                 seconds: self.begin.elapsed().as_secs_f64(),
                 primal,
                 dual: f64::NEG_INFINITY,

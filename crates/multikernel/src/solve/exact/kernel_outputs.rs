@@ -10,17 +10,17 @@ use crate::math::dot;
 const WORTH: u64 = 8 << 20;
 
 /// F_m of coefficients a, kernel after kernel.
-pub(super) struct Outputs {
+pub(super) struct KernelOutputs {
     a: Vec<f64>,
     values: Vec<f64>,
 }
 
-impl Outputs {
+impl KernelOutputs {
     /// For a = 0; none where the kernels need not be read or `memory` bytes cannot hold them beside a combined matrix.
-    pub(super) fn new(gram: &Gram, memory: u64) -> Option<Outputs> {
+    pub(super) fn new(gram: &Gram, memory: u64) -> Option<KernelOutputs> {
         let (n, m) = (gram.n_rows() as u64, gram.n_kernels() as u64);
         let bytes = n * (4 * n + 8 * m);
-        (n * n * m >= WORTH && bytes <= memory && gram.must_be_read()).then(|| Outputs {
+        (n * n * m >= WORTH && bytes <= memory && gram.must_be_read()).then(|| KernelOutputs {
             a: vec![0.0; gram.n_rows()],
             values: vec![0.0; gram.n_rows() * gram.n_kernels()],
         })
@@ -103,9 +103,9 @@ mod tests {
             memory: 1 << 30,
             confirm: true,
         };
-        assert!(super::Outputs::new(given.gram(), limits.memory).is_some());
-        assert!(super::Outputs::new(given.gram(), 1000).is_none());
-        assert!(super::Outputs::new(families.gram(), limits.memory).is_none());
+        assert!(super::KernelOutputs::new(given.gram(), limits.memory).is_some());
+        assert!(super::KernelOutputs::new(given.gram(), 1000).is_none());
+        assert!(super::KernelOutputs::new(families.gram(), limits.memory).is_none());
         let labels = digits().unwrap().labels.unwrap();
         let digit = |i: usize| labels.spelling(i).parse::<f64>().unwrap();
         let signs: Vec<f64> = (0..n).map(|i| 2.0 * (digit(i) % 2.0) - 1.0).collect();

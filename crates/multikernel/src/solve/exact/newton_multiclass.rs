@@ -4,31 +4,32 @@
 //! c − 1 free directions (one class up, the row's reference class down). For directions (i: k up, k' down) and
 //! (j: l up, l' down) the dual's curvature is K_ij ([k = l] − [k = l'] − [k' = l] + [k' = l']).
 //!
-//! Two uses: [`polish`] finishes the coefficients where steps on rows stall on ill-conditioned kernels (as `polish.rs`
-//! does for one score), and [`newton_point`] makes the quadratic model of the kernel weights at r = 1 (as `newton.rs`).
+//! Two uses: [`polish`] finishes the coefficients where steps on rows stall on ill-conditioned kernels, and [`weight_model`] makes the
+//! quadratic model of the kernel weights (as `newton_scalar.rs` does for one score).
 //!
 //! Cost: V³/3 for V directions. With too many of them the model couples the samples of one class only and forgets that
 //! rows sum to 0: its curvature is then too large, and its steps are shorter than they could be, never wrong.
 
-use super::crammer_singer::{self, State};
-use super::newton::{MOST_ON_SIMPLEX, kernels_that_matter, minimize_model};
-use super::rows::Rows;
-use crate::gram::{Coefficients, Gram};
+use super::CombinedRows;
+use super::best_row::make_feasible;
+use super::crammer_singer::{self, MulticlassState};
+use super::newton::{
+    MOST_STEPS, WeightModel, add_ridge, exact_kernel_among, solved, while_gap_falls,
+};
+use crate::gram::Coefficients;
 use crate::math;
 use crate::problem::MulticlassProblem;
 use rayon::prelude::*;
 
-/// More directions than this make the factor too dear for polishing,
+/// With more directions than this the factor costs more than it saves in polishing.
 const MOST_POLISHED: usize = 2000;
-/// and for the model.
+/// With more directions than this the factor costs more than it saves in the model: it takes the classes one by one then.
 const MOST_COUPLED: usize = 1500;
-/// More free samples of one class than this make the model altogether too dear.
+/// With more free samples of one class than this there is no model.
 const MOST_OF_CLASS: usize = 3000;
-/// Steps of one call at most.
-const MOST_STEPS: usize = 40;
-/// Ridge relative to the mean diagonal, far below what f64 can tell apart after a factorisation.
+/// Ridge of polishing relative to the mean diagonal, far below what f64 can tell apart after a factorisation.
 const RIDGE: f64 = 1e-13;
-/// Ridge of the model: duplicates make the kernel singular.
+/// Ridge of the model relative to the mean diagonal: duplicates make the kernel singular.
 const MODEL_RIDGE: f64 = 1e-9;
 
 /// One class up, another down, for the sample in this place of a list.
@@ -45,7 +46,7 @@ struct Free {
 }
 
 impl Free {
-    fn new(problem: &MulticlassProblem<'_>, state: &State) -> Self {
+    fn new(problem: &MulticlassProblem<'_>, state: &MulticlassState) -> Self {
         let mut free = Free {
             samples: Vec::new(),
             directions: Vec::new(),
@@ -88,112 +89,67 @@ impl Free {
                     *out = (same - cross) * row[to.place];
                 }
             });
-        let mean = (0..v).map(|p| matrix[p * v + p]).sum::<f64>() / v.max(1) as f64;
-        for p in 0..v {
-            matrix[p * v + p] += ridge * mean;
-        }
+        add_ridge(&mut matrix, v, ridge);
         matrix
     }
 }
 
-/// Moves `state.a`, with exact margins, while that lowers the gap; the gap reached.
+/// Moves `state.a`, with exact margins, while that lowers the gap and `stop` does not say otherwise.
 pub(super) fn polish(
-    gram: &Gram,
-    weights: &[f64],
-    rows: &mut Rows<'_>,
+    rows: &mut CombinedRows<'_>,
     problem: &MulticlassProblem<'_>,
-    state: &mut State,
+    state: &mut MulticlassState,
     target: f64,
     stop: &mut dyn FnMut() -> bool,
-) -> f64 {
+) {
     exact_margins(rows, problem, state);
-    let mut gap = crammer_singer::gap(rows, problem, state);
-    let mut best = state.clone();
-    let mut least = gap;
-    for _ in 0..MOST_STEPS {
-        if gap <= target || stop() || !step(gram, weights, rows, problem, state) {
-            break;
-        }
-        gap = crammer_singer::gap(rows, problem, state);
-        if gap < least {
-            least = gap;
-            best = state.clone();
-        }
-        if gap > target {
-            // Row steps let go of bounds that a Newton step runs into one at a time.
+    let gap = crammer_singer::gap(rows, problem, state);
+    // Row steps let go of bounds that a Newton step runs into one at a time.
+    let mut row_steps = true;
+    while_gap_falls(state, gap, target, 2 * MOST_STEPS, stop, |state| {
+        row_steps = !row_steps;
+        if row_steps {
             crammer_singer::pass(rows, problem, state, target);
             exact_margins(rows, problem, state);
-            gap = crammer_singer::gap(rows, problem, state);
-            if gap < least {
-                least = gap;
-                best = state.clone();
-            }
+        } else if !step(rows, problem, state) {
+            return None;
         }
-    }
-    *state = best;
-    least
+        Some(crammer_singer::gap(rows, problem, state))
+    });
 }
 
-fn exact_margins(rows: &Rows<'_>, problem: &MulticlassProblem<'_>, state: &mut State) {
+fn exact_margins(
+    rows: &CombinedRows<'_>,
+    problem: &MulticlassProblem<'_>,
+    state: &mut MulticlassState,
+) {
     let scores = rows.exact_products(&state.a.to_rows(), problem.n_classes);
     state.set_scores(scores, problem);
 }
 
 /// One step; false if there is none.
 fn step(
-    gram: &Gram,
-    weights: &[f64],
-    rows: &Rows<'_>,
+    rows: &CombinedRows<'_>,
     problem: &MulticlassProblem<'_>,
-    state: &mut State,
+    state: &mut MulticlassState,
 ) -> bool {
     let free = Free::new(problem, state);
     let v = free.directions.len();
     if v == 0 || v > MOST_POLISHED {
         return false;
     }
-    // In f64: weights a million times apart leave nothing of the smaller kernels in f32.
-    let s = free.samples.len();
-    let mut kernel = vec![0.0; s * s];
-    let part = gram.subset(&free.samples);
-    for (m, &w) in weights.iter().enumerate().filter(|(_, w)| **w > 0.0) {
-        let values = part.kernel(m).matrix();
-        kernel
-            .iter_mut()
-            .zip(values)
-            .for_each(|(x, k)| *x += w * f64::from(k));
-    }
-    let mut matrix = free.matrix(&kernel, RIDGE);
-    if math::cholesky(&mut matrix, v).is_none() {
+    let Some(change) = newton_change(rows, problem.n_classes, state, &free) else {
         return false;
-    }
-    let slope = |d: &Direction| {
-        let i = free.samples[d.place];
-        state.margins.at(i, d.down) - state.margins.at(i, d.up)
     };
-    let mut along: Vec<f64> = free.directions.iter().map(slope).collect();
-    math::solve_lower(&matrix, &mut along);
-    math::solve_upper(&matrix, &mut along);
-    if !along.iter().all(|d| d.is_finite()) {
-        return false;
-    }
-    // Changes of coefficients, and how far they may go.
+    // As far as the first bound.
     let k = problem.n_classes;
-    let mut change = vec![0.0; s * k];
-    for (d, x) in free.directions.iter().zip(&along) {
-        change[d.place * k + d.up] += x;
-        change[d.place * k + d.down] -= x;
-    }
     let room = |at: usize| {
         let (i, class) = (free.samples[at / k], at % k);
-        let bound = if class == problem.classes[i] as usize {
-            problem.costs[i]
-        } else {
-            0.0
-        };
+        let own = class == problem.classes[i] as usize;
+        let bound = if own { problem.costs[i] } else { 0.0 };
         (bound - state.a.at(i, class)) / change[at]
     };
-    let rooms: Vec<f64> = (0..s * k)
+    let rooms: Vec<f64> = (0..change.len())
         .map(|at| {
             if change[at] > 0.0 {
                 room(at)
@@ -216,7 +172,7 @@ fn step(
                 *a + length * change[at]
             };
         }
-        crammer_singer::make_feasible(&mut row, problem.classes[i] as usize, problem.costs[i]);
+        make_feasible(&mut row, problem.classes[i] as usize, problem.costs[i]);
         for (class, a) in row.iter().enumerate() {
             *state.a.at_mut(i, class) = *a;
         }
@@ -225,49 +181,101 @@ fn step(
     true
 }
 
-/// The minimiser of the quadratic model around β on the simplex; none if the model cannot be made.
-pub(super) fn newton_point(
-    gram: &Gram,
-    rows: &mut Rows<'_>,
-    problem: &MulticlassProblem<'_>,
-    state: &State,
-    weights: &[f64],
-    forms: &[f64],
+/// Newton's change of the free samples' rows; none where the matrix is not definite.
+fn newton_change(
+    rows: &CombinedRows<'_>,
+    classes: usize,
+    state: &MulticlassState,
+    free: &Free,
 ) -> Option<Vec<f64>> {
-    let kernels = kernels_that_matter(weights, forms, MOST_ON_SIMPLEX);
+    let mut matrix = free.matrix(&exact_kernel_among(rows, &free.samples), RIDGE);
+    math::cholesky(&mut matrix, free.directions.len())?;
+    let slope = |d: &Direction| {
+        let i = free.samples[d.place];
+        state.margins.at(i, d.down) - state.margins.at(i, d.up)
+    };
+    let along = solved(&matrix, free.directions.iter().map(slope).collect());
+    let mut change = vec![0.0; free.samples.len() * classes];
+    for (d, x) in free.directions.iter().zip(&along) {
+        change[d.place * classes + d.up] += x;
+        change[d.place * classes + d.down] -= x;
+    }
+    along.iter().all(|d| d.is_finite()).then_some(change)
+}
+
+/// The model of J around coefficients that were solved for with the weights of `rows`; none if it cannot be made.
+pub(super) fn weight_model(
+    rows: &mut CombinedRows<'_>,
+    problem: &MulticlassProblem<'_>,
+    state: &MulticlassState,
+    kernels: Vec<usize>,
+) -> Option<WeightModel> {
     let free = Free::new(problem, state);
     if free.directions.is_empty() {
         return None;
     }
-    let classes = problem.n_classes;
     let a = state.a.to_rows();
-    let scores = gram.fast_kernel_scores(&free.samples, &kernels, Coefficients::new(&a, classes));
-    let score = |place: usize, m: usize, class: usize| {
-        scores[(place * kernels.len() + m) * classes + class]
+    let a = Coefficients::new(&a, problem.n_classes);
+    let scores = FreeScores {
+        values: rows.gram().fast_kernel_scores(&free.samples, &kernels, a),
+        kernels: kernels.len(),
+        classes: problem.n_classes,
     };
-    if free.directions.len() <= MOST_COUPLED {
-        let kernel = kernel_among(rows, &free.samples);
-        let mut matrix = free.matrix(&kernel, MODEL_RIDGE);
-        math::cholesky(&mut matrix, free.directions.len())?;
-        let slopes = |d: &Direction| {
-            let of = |m: usize| score(d.place, m, d.up) - score(d.place, m, d.down);
-            (0..kernels.len()).map(of).collect::<Vec<f64>>()
-        };
-        let mut z: Vec<f64> = free.directions.iter().flat_map(slopes).collect();
-        math::solve_lower_columns(&matrix, &mut z, kernels.len());
-        return minimize_model(weights, forms, &kernels, &z);
+    let z = match free.directions.len() <= MOST_COUPLED {
+        true => coupled(rows, &free, &scores)?,
+        false => class_by_class(rows, &free, &scores)?,
+    };
+    Some(WeightModel {
+        kernels,
+        z,
+        free: None,
+    })
+}
+
+/// (K_m A)_ik of the free samples.
+struct FreeScores {
+    values: Vec<f64>,
+    kernels: usize,
+    classes: usize,
+}
+
+impl FreeScores {
+    fn at(&self, place: usize, m: usize, class: usize) -> f64 {
+        self.values[(place * self.kernels + m) * self.classes + class]
     }
-    // Class by class, with slopes relative to their mean over the row's free classes.
-    let mut of_class: Vec<Vec<usize>> = vec![Vec::new(); classes];
+}
+
+/// z of the model from all directions together.
+fn coupled(rows: &mut CombinedRows<'_>, free: &Free, scores: &FreeScores) -> Option<Vec<f64>> {
+    let kernel = kernel_among(rows, &free.samples);
+    let mut matrix = free.matrix(&kernel, MODEL_RIDGE);
+    math::cholesky(&mut matrix, free.directions.len())?;
+    let slopes = |d: &Direction| {
+        let of = |m: usize| scores.at(d.place, m, d.up) - scores.at(d.place, m, d.down);
+        (0..scores.kernels).map(of).collect::<Vec<f64>>()
+    };
+    let mut z: Vec<f64> = free.directions.iter().flat_map(slopes).collect();
+    math::solve_lower_columns(&matrix, &mut z, scores.kernels);
+    Some(z)
+}
+
+/// z of the model class by class, with slopes relative to their mean over the row's free classes.
+fn class_by_class(
+    rows: &mut CombinedRows<'_>,
+    free: &Free,
+    scores: &FreeScores,
+) -> Option<Vec<f64>> {
+    let kernels = scores.kernels;
+    let mut of_class: Vec<Vec<usize>> = vec![Vec::new(); scores.classes];
     let mut count = vec![0.0; free.samples.len()];
-    let mut means = vec![0.0; free.samples.len() * kernels.len()];
+    let mut means = vec![0.0; free.samples.len() * kernels];
     for (p, d) in free.directions.iter().enumerate() {
         let first = p == 0 || free.directions[p - 1].place != d.place;
         for class in [Some(d.up), first.then_some(d.down)].into_iter().flatten() {
             of_class[class].push(d.place);
             count[d.place] += 1.0;
-            for m in 0..kernels.len() {
-                means[d.place * kernels.len() + m] += score(d.place, m, class);
+            for m in 0..kernels {
+                means[d.place * kernels + m] += scores.at(d.place, m, class);
             }
         }
     }
@@ -278,26 +286,22 @@ pub(super) fn newton_point(
         }
         let samples: Vec<usize> = places.iter().map(|&p| free.samples[p]).collect();
         let mut matrix = kernel_among(rows, &samples);
-        let f = samples.len();
-        let mean = (0..f).map(|p| matrix[p * f + p]).sum::<f64>() / f as f64;
-        for p in 0..f {
-            matrix[p * f + p] += MODEL_RIDGE * mean;
-        }
-        math::cholesky(&mut matrix, f)?;
+        add_ridge(&mut matrix, samples.len(), MODEL_RIDGE);
+        math::cholesky(&mut matrix, samples.len())?;
         let slopes = |&p: &usize| {
-            let mean = |m: usize| means[p * kernels.len() + m] / count[p];
-            let of = |m: usize| score(p, m, class) - mean(m);
-            (0..kernels.len()).map(of).collect::<Vec<f64>>()
+            let mean = |m: usize| means[p * kernels + m] / count[p];
+            let of = |m: usize| scores.at(p, m, class) - mean(m);
+            (0..kernels).map(of).collect::<Vec<f64>>()
         };
         let mut part: Vec<f64> = places.iter().flat_map(slopes).collect();
-        math::solve_lower_columns(&matrix, &mut part, kernels.len());
+        math::solve_lower_columns(&matrix, &mut part, kernels);
         z.extend(part);
     }
-    minimize_model(weights, forms, &kernels, &z)
+    Some(z)
 }
 
 /// The combined kernel among some samples.
-fn kernel_among(rows: &mut Rows<'_>, samples: &[usize]) -> Vec<f64> {
+fn kernel_among(rows: &mut CombinedRows<'_>, samples: &[usize]) -> Vec<f64> {
     let mut kernel = Vec::with_capacity(samples.len() * samples.len());
     for part in samples.chunks(rows.capacity().min(64)) {
         rows.hold(part);

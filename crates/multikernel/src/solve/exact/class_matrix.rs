@@ -11,15 +11,15 @@ pub(super) const TILE: usize = 256;
 
 /// An n×K matrix in tiles; the last tile is filled up with zeros.
 #[derive(Debug, Clone)]
-pub(super) struct Tiles {
+pub(super) struct ClassMatrix {
     n: usize,
     classes: usize,
     values: Vec<f64>,
 }
 
-impl Tiles {
+impl ClassMatrix {
     pub(super) fn zeros(n: usize, classes: usize) -> Self {
-        Tiles {
+        ClassMatrix {
             n,
             classes,
             values: vec![0.0; n.div_ceil(TILE) * TILE * classes],
@@ -28,13 +28,13 @@ impl Tiles {
 
     /// From one row per sample.
     pub(super) fn from_rows(rows: &[f64], classes: usize) -> Self {
-        let mut tiles = Tiles::zeros(rows.len() / classes, classes);
+        let mut matrix = ClassMatrix::zeros(rows.len() / classes, classes);
         for (i, row) in rows.chunks(classes).enumerate() {
             for (k, value) in row.iter().enumerate() {
-                *tiles.at_mut(i, k) = *value;
+                *matrix.at_mut(i, k) = *value;
             }
         }
-        tiles
+        matrix
     }
 
     /// One row per sample.

@@ -1,6 +1,6 @@
 //! Rows of one combined kernel for the working-set solver: the whole matrix if it may be held, else rows on demand.
 
-use crate::gram::{Coefficients, Combined};
+use crate::gram::{Coefficients, Combined, Gram};
 use rayon::prelude::*;
 
 /// Rows per task of a product.
@@ -8,12 +8,13 @@ const CHUNK: usize = 32;
 /// Rows computed together.
 const AT_ONCE: usize = 256;
 
-/// One in so many rows, asked for one by one, tells that the others will be asked for too.
+/// When more than a sixth of the rows were asked for one by one, the others will be too.
 const WHOLE_SHARE: usize = 6;
 
-/// The combined kernel K of a training Gram.
-#[derive(Debug)]
-pub(crate) struct Rows<'g> {
+/// The combined kernel K = Σ β_m K_m of a training Gram.
+pub(crate) struct CombinedRows<'g> {
+    gram: &'g Gram,
+    weights: Vec<f64>,
     n: usize,
     diagonal: Vec<f64>,
     combined: Combined<'g>,
@@ -29,10 +30,10 @@ enum Held {
 /// Rows of some samples, in blocks of those that were made together.
 #[derive(Debug)]
 struct SomeRows {
-    /// At most so many; all are forgotten when that is reached, since the solver's working set drifts.
+    /// How many there may be; all are forgotten when that is reached, since the solver's working set drifts.
     capacity: usize,
     count: usize,
-    /// So many rows are worth the whole matrix.
+    /// With more rows than this, the whole matrix is made instead.
     whole_from: usize,
     /// For every sample the block of its row, and the place there.
     places: Vec<Option<(usize, usize)>>,
@@ -40,7 +41,7 @@ struct SomeRows {
 }
 
 impl SomeRows {
-    /// None, and memory for so many bytes.
+    /// No row yet, and room for `memory` bytes.
     fn new(n: usize, memory: u64) -> Self {
         SomeRows {
             capacity: (memory / (4 * n as u64 + 64)).max(2) as usize,
@@ -83,10 +84,11 @@ impl SomeRows {
     }
 }
 
-impl<'g> Rows<'g> {
-    /// Holds at most `memory` bytes.
-    pub(crate) fn new(combined: Combined<'g>, n: usize, memory: u64) -> Self {
-        let diagonal = combined.diagonal();
+impl<'g> CombinedRows<'g> {
+    /// The whole matrix if `memory` bytes hold it and it is not expensive to make, else rows on demand.
+    pub(crate) fn new(gram: &'g Gram, weights: &[f64], memory: u64) -> Self {
+        let combined = gram.combine(weights);
+        let n = gram.n_rows();
         let fits = (4 * n as u64).saturating_mul(n as u64) <= memory;
         let held = if fits && !combined.is_dear() {
             Held::Matrix(combined.matrix())
@@ -98,34 +100,47 @@ impl<'g> Rows<'g> {
             }
             Held::Some(some)
         };
-        Rows {
-            n,
-            diagonal,
+        Self::holding(gram, weights, combined, held)
+    }
+
+    /// Rows on demand, those in `first` at once: where most rows are never asked for, and should not be made.
+    pub(crate) fn on_demand(gram: &'g Gram, weights: &[f64], memory: u64, first: &[usize]) -> Self {
+        let combined = gram.combine(weights);
+        let mut held = SomeRows::new(gram.n_rows(), memory);
+        held.hold(&first[..first.len().min(held.capacity)], &combined);
+        Self::holding(gram, weights, combined, Held::Some(held))
+    }
+
+    fn holding(gram: &'g Gram, weights: &[f64], combined: Combined<'g>, held: Held) -> Self {
+        CombinedRows {
+            gram,
+            weights: weights.to_vec(),
+            n: gram.n_rows(),
+            diagonal: combined.diagonal(),
             combined,
             held,
         }
     }
 
-    /// Rows on demand, those in `first` at once: for kernels so dear to read that rows nobody asks for should not be made.
-    pub(crate) fn on_demand(
-        combined: Combined<'g>,
-        n: usize,
-        memory: u64,
-        first: &[usize],
-    ) -> Self {
-        let mut held = SomeRows::new(n, memory);
-        held.hold(&first[..first.len().min(held.capacity)], &combined);
-        Rows {
-            n,
-            diagonal: combined.diagonal(),
-            combined,
-            held: Held::Some(held),
-        }
+    /// The kernels that are combined.
+    pub(crate) fn gram(&self) -> &'g Gram {
+        self.gram
+    }
+
+    /// β
+    pub(crate) fn weights(&self) -> &[f64] {
+        &self.weights
     }
 
     /// K_ii.
     pub(crate) fn diagonal(&self) -> &[f64] {
         &self.diagonal
+    }
+
+    /// The standard deviation, about, of the rounding of the entries to f32.
+    pub(crate) fn rounding(&self) -> f64 {
+        let largest = self.diagonal.iter().fold(0.0f64, |x, k| x.max(k.abs()));
+        0.25 * f64::from(f32::EPSILON) * largest
     }
 
     /// The entries of row i at the active samples, into the front of `out`.
@@ -141,7 +156,7 @@ impl<'g> Rows<'g> {
         }
     }
 
-    /// So many rows at most may be asked for at once by [`Rows::hold`].
+    /// How many rows [`CombinedRows::hold`] may be asked for at once.
     pub(crate) fn capacity(&self) -> usize {
         match &self.held {
             Held::Matrix(_) => self.n,
@@ -149,7 +164,7 @@ impl<'g> Rows<'g> {
         }
     }
 
-    /// Has these rows ready for [`Rows::row`].
+    /// Has these rows ready for [`CombinedRows::row`].
     pub(crate) fn hold(&mut self, samples: &[usize]) {
         if let Held::Some(rows) = &mut self.held {
             rows.hold(samples, &self.combined);
@@ -244,7 +259,7 @@ mod tests {
     use crate::kernel::KernelSpec;
 
     #[test]
-    fn dear_rows_are_made_when_asked_for_and_then_all_of_them() {
+    fn expensive_rows_are_made_when_asked_for_and_then_all_of_them() {
         let n = 60;
         let views = (0..10).map(|v| View {
             name: format!("v{v}"),
@@ -263,7 +278,7 @@ mod tests {
         let set = KernelSet::new(&specs, &views, &Options::default(), &()).unwrap();
         let beta = vec![1.0; set.gram().n_kernels()];
         let whole = set.gram().combine(&beta).matrix();
-        let mut rows = Rows::new(set.gram().combine(&beta), n, u64::MAX);
+        let mut rows = CombinedRows::new(set.gram(), &beta, u64::MAX);
         let everyone: Vec<u32> = (0..n as u32).collect();
         let mut row = vec![0.0; n];
         for i in 0..n {
