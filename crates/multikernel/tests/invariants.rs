@@ -9,13 +9,16 @@ use std::time::{Duration, Instant};
 
 use common::conic::{Omega, Problem};
 use common::given::{exact, exact_from, gram, gram_as, limits, norm, scalar};
-use common::problems::{Random, kernels};
+use common::problems::{LOSSES, Random, kernels, problem};
 use libsvm_rs::train::svm_train;
 use libsvm_rs::{KernelType, SvmNode, SvmParameter, SvmProblem, SvmType};
 use multikernel::gram::Indefinite;
 use multikernel::observe::{Observer, Progress};
-use multikernel::problem::{Limits, Solution, Start, Status, certify};
-use multikernel::solve::exact::solve;
+use multikernel::problem::{
+    Limits, MulticlassProblem, Objective, Solution, Start, Status, certify, certify_multiclass,
+};
+use multikernel::solve::exact::{interleaved, multiclass, solve, wrapper};
+use multikernel::solve::search::{self, Method};
 
 #[track_caller]
 fn assert_close(x: f64, y: f64, tolerance: f64, what: &str) {
@@ -562,4 +565,120 @@ fn nothing_but_zeros() {
         "all kernels 0",
     );
     hostile(|p| p.costs.fill(0.0), "all costs 0");
+}
+
+/// Every solver's answer to the problem, by name.
+fn all_answers(
+    problem: &Problem,
+    limits: &Limits,
+    stop_after: usize,
+) -> Vec<(&'static str, Solution)> {
+    let (gram, norm) = (gram(&problem.kernels), norm(&problem.omega));
+    let watch = || StopAfter(stop_after, AtomicUsize::new(0));
+    let classes: Vec<u32> = problem.targets.iter().map(|y| *y as u32).collect();
+    let joint = MulticlassProblem {
+        classes: &classes,
+        n_classes: 3,
+        costs: &problem.costs,
+    };
+    let mut all = Vec::new();
+    let objective = match problem.loss.scalar() {
+        Some(_) => {
+            let one = scalar(problem);
+            for (name, solve) in [
+                ("exact", solve as fn(&_, &_, &_, &_, _, &_) -> _),
+                ("wrapper", wrapper::solve),
+                ("interleaved", interleaved::solve),
+            ] {
+                all.push((name, solve(&gram, &norm, &one, limits, None, &watch())));
+            }
+            Objective::Scalar(one)
+        }
+        None => {
+            let solution = multiclass::solve(&gram, &norm, &joint, limits, None, &watch());
+            all.push(("joint", solution));
+            Objective::Multiclass(joint)
+        }
+    };
+    for (name, method) in [
+        ("mirror", Method::Mirror),
+        ("simple", Method::Simple),
+        ("hessian", Method::Hessian),
+        ("sip", Method::Sip),
+        ("newton", Method::Newton),
+    ] {
+        if method.solves(&norm) {
+            let solution = search::solve(method, &gram, &norm, &objective, limits, &watch());
+            all.push((name, solution));
+        }
+    }
+    all
+}
+
+#[test]
+fn no_result_is_worse_than_an_earlier_round() {
+    let mut random = Random(77);
+    let mut earlier = 0;
+    for draw in 0..160 {
+        let mut problem = problem(&mut random, LOSSES[draw % LOSSES.len()]);
+        if draw % 5 == 0 {
+            problem.omega = Omega::Block(random.pick(&[1.0, 4.0 / 3.0, 3.0, f64::INFINITY]));
+        }
+        let rounds = 1 + draw % 7;
+        // Every second run is stopped by its observer, every other one by the number of rounds.
+        let (max_rounds, stop_after) = match draw % 2 {
+            0 => (rounds, usize::MAX),
+            _ => (40, rounds),
+        };
+        let limits = Limits {
+            max_rounds,
+            ..limits(1e-6)
+        };
+        for (name, solution) in all_answers(&problem, &limits, stop_after) {
+            let what = format!("draw {draw}, {name}: {} {:?}", problem.loss, problem.omega);
+            let (found, history) = (solution.certificate, &solution.history);
+            let least = history.iter().fold(f64::INFINITY, |x, r| x.min(r.primal));
+            let largest = history.iter().fold(f64::NEG_INFINITY, |x, r| x.max(r.dual));
+            // Scores of a round may come from rows in f32.
+            let rounding = 1e-6 * least.abs() + 1e-12;
+            assert!(
+                found.primal <= least + rounding,
+                "{what}: {found:?} after {least}"
+            );
+            assert!(
+                found.dual >= largest - rounding,
+                "{what}: {found:?} after {largest}"
+            );
+            earlier += usize::from(history.last().is_some_and(|r| r.primal > least + rounding));
+            assert_whole(&problem, &solution, &what);
+        }
+    }
+    assert!(
+        earlier > 20,
+        "only {earlier} runs ended at a point that was not their best"
+    );
+}
+
+/// The certificate is what the kernels say of the coefficients, the weights and the witness.
+#[track_caller]
+fn assert_whole(problem: &Problem, solution: &Solution, what: &str) {
+    let (gram, norm) = (gram(&problem.kernels), norm(&problem.omega));
+    let classes: Vec<u32> = problem.targets.iter().map(|y| *y as u32).collect();
+    let joint = MulticlassProblem {
+        classes: &classes,
+        n_classes: 3,
+        costs: &problem.costs,
+    };
+    let measured = |a: &[f64]| match problem.loss.scalar() {
+        Some(_) => certify(&gram, &norm, &scalar(problem), a, &solution.weights),
+        None => certify_multiclass(&gram, &norm, &joint, a, &solution.weights),
+    };
+    let (a, found) = (&solution.coefficients, solution.certificate);
+    let size = 1e-9 * found.primal.abs() + 1e-15;
+    assert!((measured(a).primal - found.primal).abs() <= size, "{what}");
+    let witness = solution.witness.as_ref().unwrap_or(a);
+    assert!(
+        (measured(witness).dual - found.dual).abs() <= size,
+        "{what}"
+    );
 }

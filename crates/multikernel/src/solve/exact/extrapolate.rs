@@ -18,9 +18,9 @@ const LONGEST_REST: u32 = 64;
 /// The longest step of one kernel's ln β, if the map's own is not longer.
 const LONGEST: f64 = 3.0;
 
-/// So many first steps are lengthened,
+/// Number of first steps that are lengthened.
 const LENGTHENED: usize = 2;
-/// from this r on.
+/// The least r for which they are.
 const LENGTHENED_FROM: f64 = 1.1;
 
 #[derive(Debug)]

@@ -15,7 +15,7 @@
 //!
 //! Cost: per iteration Q rows of every kernel, O(nM) sums and 8nM bytes.
 
-use super::run::{Point, Run};
+use super::run::{SolvedPoint, SolverRun};
 use super::smo::{self, ScalarState, cold_start};
 use super::{CombinedRows, Limits, Solution, Start, Status};
 use crate::gram::{Coefficients, Gram};
@@ -45,7 +45,7 @@ pub fn solve(
     observer: &dyn Observer,
 ) -> Solution {
     let objective = Objective::Scalar(*problem);
-    let mut run = Run::new(gram, norm, objective, limits, observer);
+    let mut run = SolverRun::new(gram, norm, objective, limits, observer);
     let start = start.unwrap_or_else(|| Start {
         coefficients: cold_start(problem),
         weights: norm.initial_weights(gram.n_kernels()),
@@ -73,7 +73,7 @@ pub fn solve(
         let settled = own_gap <= WEIGHT_SHARE * (now.primal - now.dual) || chunks >= MOST_CHUNKS;
         let late = run.is_late();
         if settled || late || reached {
-            run.record(Point {
+            run.record(SolvedPoint {
                 coefficients: state.a.clone(),
                 weights: theta.clone(),
                 forms: q.clone(),

@@ -5,16 +5,13 @@ use super::crammer_singer::{self, MulticlassState};
 use super::newton::WeightModel;
 use super::newton_multiclass;
 use super::outer_loop::{CoarsePart, Rounds};
-use super::run::Point;
 use super::work::{Accuracy, FIRST_GAP, InnerSolve, Work};
 use super::{CombinedRows, Limits, Start, Status, multiclass};
 use crate::gram::Gram;
 use crate::math;
 use crate::norm::Norm;
 use crate::observe::Observer;
-use crate::problem::{
-    Certificate, MulticlassProblem, Objective, multiclass_from_scores, multiclass_risk,
-};
+use crate::problem::{MulticlassProblem, Objective, multiclass_risk};
 
 /// The share of the gap of the whole problem that coefficients may have: row steps from a good start are cheap beside a round.
 const INNER_SHARE: f64 = 0.1;
@@ -181,30 +178,5 @@ impl<'a> Rounds<'a> for Joint<'a> {
             .map(|(_, cost)| cost)
             .sum();
         rows.rounding() * length * cost
-    }
-
-    fn confirm(&self, norm: &Norm, point: &Point, rows: &CombinedRows<'_>, _: u64) -> Certificate {
-        let a = &point.coefficients;
-        let scores = rows.exact_products(a, self.problem.n_classes);
-        multiclass_from_scores(
-            norm,
-            &self.problem,
-            a,
-            &point.weights,
-            &scores,
-            &point.forms,
-        )
-    }
-
-    fn newton_pays(&self, _: &Gram, _: u64) -> bool {
-        false
-    }
-
-    fn follow(&mut self, _: &WeightModel, _: &[f64], _: &[f64]) -> bool {
-        false
-    }
-
-    fn forms_after(&mut self, gram: &Gram, _: &WeightModel, _: &Point) -> Vec<f64> {
-        self.forms(gram)
     }
 }

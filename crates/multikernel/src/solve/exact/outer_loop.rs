@@ -13,7 +13,7 @@
 //! samples, for any number of kernels per statistic.
 
 use super::newton::WeightModel;
-use super::run::{Point, Run};
+use super::run::{SolvedPoint, SolverRun};
 use super::weight_steps::WeightSteps;
 use super::work::{Accuracy, Work};
 use super::{CombinedRows, Limits, Solution, Start, Status};
@@ -68,19 +68,32 @@ pub(super) trait Rounds<'a>: Work<'a> {
     fn confirm(
         &self,
         norm: &Norm,
-        point: &Point,
+        point: &SolvedPoint,
         rows: &CombinedRows<'_>,
-        memory: u64,
-    ) -> Certificate;
+        _: u64,
+    ) -> Certificate {
+        let (a, objective) = (&point.coefficients, self.objective());
+        let scores = rows.exact_products(a, objective.outputs());
+        objective.certificate(norm, a, &point.weights, &scores, &point.forms)
+    }
 
     /// Whether a Newton step on the weights costs less than the rounds that it saves, for a round of this many working-set steps.
-    fn newton_pays(&self, gram: &Gram, steps: u64) -> bool;
+    fn newton_pays(&self, _: &Gram, _: u64) -> bool {
+        false
+    }
 
-    /// Moves the coefficients to those that belong to the new weights, as a model foretells; false if it cannot.
-    fn follow(&mut self, model: &WeightModel, old: &[f64], new: &[f64]) -> bool;
-
-    /// The quadratic forms of coefficients that have followed a model from a point.
-    fn forms_after(&mut self, gram: &Gram, model: &WeightModel, point: &Point) -> Vec<f64>;
+    /// Moves the coefficients from a point to those that a model foretells for new weights; their quadratic forms if they are `wanted`. None
+    /// where the coefficients stay.
+    fn follow(
+        &mut self,
+        _: &Gram,
+        _: &WeightModel,
+        _: &SolvedPoint,
+        _: &[f64],
+        _: bool,
+    ) -> Option<Vec<f64>> {
+        None
+    }
 }
 
 /// Solves the problem; `start` makes it a warm start.
@@ -98,7 +111,7 @@ pub(super) fn solve<'a>(
     };
     let given = matches!(state, State::Given(_));
     let mut outer = OuterLoop {
-        run: Run::new(gram, norm, work.objective(), limits, observer),
+        run: SolverRun::new(gram, norm, work.objective(), limits, observer),
         accuracy: work.accuracy(gram, given, limits.tolerance),
         steps: WeightSteps::new(gram, norm, limits.tolerance),
         weights: norm.initial_weights(gram.n_kernels()),
@@ -139,7 +152,7 @@ enum State<'a> {
 /// What a round has come to.
 struct Reached<'a> {
     rows: CombinedRows<'a>,
-    point: Rc<Point>,
+    point: Rc<SolvedPoint>,
     /// Working-set steps of the round.
     steps: u64,
     /// Whether the round was cut short.
@@ -149,7 +162,7 @@ struct Reached<'a> {
 }
 
 struct OuterLoop<'a, 'w, W> {
-    run: Run<'a>,
+    run: SolverRun<'a>,
     work: &'w mut W,
     accuracy: Accuracy,
     steps: WeightSteps,
@@ -262,9 +275,10 @@ impl<'a, W: Rounds<'a>> OuterLoop<'a, '_, W> {
         let Some(model) = model else {
             return State::Round;
         };
-        if work.follow(&model, &point.weights, &self.weights) && !confirm {
+        if let Some(forms) = work.follow(run.gram, &model, point, &self.weights, !confirm)
+            && !confirm
+        {
             // These coefficients may bound the optimum from below more tightly than those at hand, which may be good enough.
-            let forms = work.forms_after(run.gram, &model, point);
             let dual = run.offer(work.coefficients(), forms);
             if relative_gap(point.certificate.primal, dual) <= run.limits.tolerance {
                 return State::Done(Status::Converged);

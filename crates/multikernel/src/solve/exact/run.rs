@@ -19,7 +19,7 @@ const ASKED_EVERY: Duration = Duration::from_millis(100);
 
 /// Coefficients and weights, and where they stand.
 #[derive(Debug, Clone)]
-pub(crate) struct Point {
+pub(crate) struct SolvedPoint {
     /// a
     pub(crate) coefficients: Vec<f64>,
     /// β
@@ -32,7 +32,7 @@ pub(crate) struct Point {
 }
 
 /// What all solvers of this room keep from round to round.
-pub(crate) struct Run<'a> {
+pub(crate) struct SolverRun<'a> {
     pub(crate) gram: &'a Gram,
     pub(crate) norm: &'a Norm,
     pub(crate) objective: Objective<'a>,
@@ -45,14 +45,14 @@ pub(crate) struct Run<'a> {
     pub(crate) steps: u64,
     history: Vec<Round>,
     /// The point of the last round.
-    last: Option<Rc<Point>>,
+    last: Option<Rc<SolvedPoint>>,
     /// The point with the least P.
-    best: Option<Rc<Point>>,
+    best: Option<Rc<SolvedPoint>>,
     /// The point with the largest D.
-    witness: Option<Rc<Point>>,
+    witness: Option<Rc<SolvedPoint>>,
 }
 
-impl<'a> Run<'a> {
+impl<'a> SolverRun<'a> {
     pub(crate) fn new(
         gram: &'a Gram,
         norm: &'a Norm,
@@ -61,7 +61,7 @@ impl<'a> Run<'a> {
         observer: &'a dyn Observer,
     ) -> Self {
         let begin = Instant::now();
-        Run {
+        SolverRun {
             gram,
             norm,
             objective,
@@ -97,7 +97,7 @@ impl<'a> Run<'a> {
         exact: bool,
         again: bool,
         target: &dyn Fn(f64) -> f64,
-    ) -> (Rc<Point>, InnerSolve) {
+    ) -> (Rc<SolvedPoint>, InnerSolve) {
         work.score(rows, exact);
         let size = self.size();
         let mut stop = || self.is_over();
@@ -117,7 +117,7 @@ impl<'a> Run<'a> {
             self.objective
                 .certificate(self.norm, &coefficients, rows.weights(), &scores, &forms);
         self.steps += inner.steps;
-        let point = Point {
+        let point = SolvedPoint {
             coefficients,
             weights: rows.weights().to_vec(),
             forms,
@@ -143,7 +143,7 @@ impl<'a> Run<'a> {
     }
 
     /// Adds a round that has come to this point, and tells the observer.
-    pub(crate) fn record(&mut self, point: Point) -> Rc<Point> {
+    pub(crate) fn record(&mut self, point: SolvedPoint) -> Rc<SolvedPoint> {
         let Certificate { primal, dual, .. } = point.certificate;
         self.history.push(Round {
             seconds: self.begin.elapsed().as_secs_f64(),
@@ -164,7 +164,7 @@ impl<'a> Run<'a> {
     }
 
     /// Of points that are as good the later one is kept. One without a finite objective still is better than none.
-    fn keep(&mut self, point: &Rc<Point>) {
+    fn keep(&mut self, point: &Rc<SolvedPoint>) {
         let now = point.certificate;
         let least = self.best.as_ref().map(|best| best.certificate.primal);
         if least.is_none_or(|least| now.primal <= least || least.is_nan()) {
@@ -181,10 +181,10 @@ impl<'a> Run<'a> {
         let Some(last) = &self.last else {
             return;
         };
-        let point = Rc::new(Point {
+        let point = Rc::new(SolvedPoint {
             certificate,
             exact: true,
-            ..Point::clone(last)
+            ..SolvedPoint::clone(last)
         });
         for kept in [&mut self.best, &mut self.witness] {
             if kept.as_ref().is_some_and(|kept| Rc::ptr_eq(kept, last)) {
@@ -204,7 +204,7 @@ impl<'a> Run<'a> {
             bias: 0.0,
         };
         if self.best.is_some() {
-            self.keep(&Rc::new(Point {
+            self.keep(&Rc::new(SolvedPoint {
                 coefficients,
                 weights: Vec::new(),
                 forms,
@@ -256,7 +256,7 @@ impl<'a> Run<'a> {
             unreachable!("every run comes to a point")
         };
         let believed = status == Status::Converged && !self.limits.confirm;
-        let measured = |point: &Point| match point.exact || believed {
+        let measured = |point: &SolvedPoint| match point.exact || believed {
             true => point.certificate,
             false => {
                 let (a, weights) = (&point.coefficients, &point.weights);

@@ -4,7 +4,7 @@ use super::kernel_outputs::KernelOutputs;
 use super::newton::{MOST_KERNELS, WeightModel};
 use super::newton_scalar::{self, free_samples};
 use super::outer_loop::{CoarsePart, Rounds};
-use super::run::Point;
+use super::run::SolvedPoint;
 use super::smo::{self, ScalarState, cold_start};
 use super::work::{Accuracy, FIRST_GAP, InnerSolve, Work};
 use super::{CombinedRows, Limits, Start, Status};
@@ -226,7 +226,7 @@ impl<'a> Rounds<'a> for Scalar<'a> {
     fn confirm(
         &self,
         norm: &Norm,
-        point: &Point,
+        point: &SolvedPoint,
         rows: &CombinedRows<'_>,
         memory: u64,
     ) -> Certificate {
@@ -256,25 +256,26 @@ impl<'a> Rounds<'a> for Scalar<'a> {
         operations <= NEWTON_SHARE * rows * gram.n_rows() as f64
     }
 
-    fn follow(&mut self, model: &WeightModel, old: &[f64], new: &[f64]) -> bool {
+    fn follow(
+        &mut self,
+        gram: &Gram,
+        model: &WeightModel,
+        point: &SolvedPoint,
+        weights: &[f64],
+        wanted: bool,
+    ) -> Option<Vec<f64>> {
         // Coefficients of the logistic loss stay away from their bounds.
-        match &model.free {
-            Some(free) if self.problem.loss != Loss::Logistic => {
-                self.state.a = free.follow(model, &self.problem, &self.state.a, old, new);
-                true
+        let free = model.free.as_ref();
+        let free = free.filter(|_| self.problem.loss != Loss::Logistic)?;
+        let a = &point.coefficients;
+        self.state.a = free.follow(model, &self.problem, a, &point.weights, weights);
+        let known = match wanted {
+            true if self.outputs.is_none() => {
+                free.forms(model, gram, a, &self.state.a, &point.forms)
             }
-            _ => false,
-        }
-    }
-
-    fn forms_after(&mut self, gram: &Gram, model: &WeightModel, point: &Point) -> Vec<f64> {
-        let known = match (&self.outputs, &model.free) {
-            (None, Some(free)) => {
-                let (a, forms) = (&point.coefficients, &point.forms);
-                free.forms(model, gram, a, &self.state.a, forms)
-            }
-            _ => None,
+            true => None,
+            false => Some(Vec::new()),
         };
-        known.unwrap_or_else(|| self.forms(gram))
+        Some(known.unwrap_or_else(|| self.forms(gram)))
     }
 }

@@ -12,7 +12,7 @@
 
 use super::joint::Joint;
 use super::newton::{MOST_ON_SIMPLEX, kernels_that_matter};
-use super::run::{Point, Run};
+use super::run::{SolvedPoint, SolverRun};
 use super::scalar::Scalar;
 use super::work::{Accuracy, FIRST_GAP, Work};
 use super::{CombinedRows, Limits, Solution, Status};
@@ -29,7 +29,7 @@ const LEAST_SHARE: f64 = 1e-4;
 
 /// A problem whose weights are searched for.
 pub(crate) struct Svm<'a> {
-    run: Run<'a>,
+    run: SolverRun<'a>,
     work: Box<dyn Work<'a> + 'a>,
     rows: Option<CombinedRows<'a>>,
     accuracy: Accuracy,
@@ -42,7 +42,7 @@ pub(crate) struct Plane {
     /// d(a), the dual without its quadratic part.
     pub(crate) linear: f64,
     /// The coefficients, and q_m.
-    point: Rc<Point>,
+    point: Rc<SolvedPoint>,
     /// Lower bound of J at these weights: d(a) − ½ Σ β q.
     pub(crate) value: f64,
 }
@@ -68,7 +68,7 @@ impl<'a> Svm<'a> {
         observer: &'a dyn Observer,
     ) -> Self {
         Svm {
-            run: Run::new(gram, norm, objective, limits, observer),
+            run: SolverRun::new(gram, norm, objective, limits, observer),
             work: match objective {
                 Objective::Scalar(problem) => Box::new(Scalar::new(problem)),
                 Objective::Multiclass(problem) => Box::new(Joint::new(problem)),

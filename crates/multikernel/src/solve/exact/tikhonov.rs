@@ -1,7 +1,7 @@
 //! The Tikhonov form of MKL (Kloft et al., JMLR 2011, eq. (3)): the size of the kernel weights is priced, not bounded.
 //!
 //! Problem: min over w, b, θ ≥ 0 of Σ C̃_i ℓ(f_i + b, y_i) + ½ Σ_m ‖w_m‖²/θ_m + μ ‖θ‖², ‖·‖ the norm on the weights (ℓp, or
-//! the non-isotropic one). Inputs: those of `dual::solve` with C̃ as costs, and μ > 0.
+//! the non-isotropic one). Inputs: those of [`super::solve`] with C̃ as costs, and μ > 0.
 //!
 //! With θ = τβ, ‖β‖ = 1, the best β makes the middle term Ω(g)²/(2τ), so that for fixed τ this is the usual problem with
 //! C = τC̃, divided by τ: Theorem 1. The best τ for fixed w has τ³ = Ω²/(4μ); put in, this leaves
@@ -47,38 +47,12 @@ pub fn solve(
     start: Option<Start>,
     observer: &dyn Observer,
 ) -> Result<Tikhonov> {
-    if !(mu > 0.0 && mu.is_finite()) {
-        return Err(Error::input(
-            "tikhonov",
-            format!("μ is {mu}"),
-            "give a positive number",
-        ));
-    }
-    let on_weights = match norm.spec() {
-        NormSpec::NonIsotropic(_) => true,
-        _ => norm.as_block().is_some_and(|block| block.r() <= 2.0),
-    };
-    if !on_weights {
-        return Err(Error::input(
-            "tikhonov",
-            format!("the norm {norm} is no norm of the kernel weights"),
-            "give lp:P, block:R with R at most 2, or noniso:FILE",
-        ));
-    }
+    check(norm, mu)?;
     let mut tau = match &start {
         Some(start) => size_of_weights(norm, &start.weights),
         None => 1.0,
     };
-    let mut warm = start.map(|start| {
-        let mut coefficients = scaled_to(problem, &start.coefficients, tau, tau);
-        if problem.bias {
-            math::balance(&mut coefficients);
-        }
-        Start {
-            coefficients,
-            weights: start.weights.iter().map(|w| w / tau).collect(),
-        }
-    });
+    let mut warm = start.map(|start| usual_start(problem, &start, tau));
     let mut last: Option<(f64, f64)> = None;
     let mut steps = 0;
     let mut history = Vec::new();
@@ -131,6 +105,41 @@ pub fn solve(
         tau = next;
     }
     unreachable!("the loop above ends by its own count")
+}
+
+/// Only norms on the weights can be priced, and only at a price.
+fn check(norm: &Norm, mu: f64) -> Result<()> {
+    if !(mu > 0.0 && mu.is_finite()) {
+        return Err(Error::input(
+            "tikhonov",
+            format!("μ is {mu}"),
+            "give a positive number",
+        ));
+    }
+    let on_weights = match norm.spec() {
+        NormSpec::NonIsotropic(_) => true,
+        _ => norm.as_block().is_some_and(|block| block.r() <= 2.0),
+    };
+    match on_weights {
+        true => Ok(()),
+        false => Err(Error::input(
+            "tikhonov",
+            format!("the norm {norm} is no norm of the kernel weights"),
+            "give lp:P, block:R with R at most 2, or noniso:FILE",
+        )),
+    }
+}
+
+/// A start in the scale of eq. (3) as one of the usual problem with C = τC̃, made feasible.
+fn usual_start(problem: &Problem<'_>, start: &Start, tau: f64) -> Start {
+    let mut coefficients = scaled_to(problem, &start.coefficients, tau, tau);
+    if problem.bias {
+        math::balance(&mut coefficients);
+    }
+    Start {
+        coefficients,
+        weights: start.weights.iter().map(|w| w / tau).collect(),
+    }
 }
 
 /// ‖θ‖ of the weights to start from, or their largest where the norm has no scale at hand: only the first guess at τ.

@@ -6,7 +6,7 @@
 
 use super::extrapolate::Extrapolation;
 use super::newton::{MOST_KERNELS, MOST_ON_SIMPLEX, Newton, WeightModel, kernels_that_matter};
-use super::run::Point;
+use super::run::SolvedPoint;
 use crate::gram::Gram;
 use crate::norm::Norm;
 
@@ -46,7 +46,7 @@ impl WeightSteps {
     pub(super) fn step(
         &mut self,
         norm: &Norm,
-        point: &Point,
+        point: &SolvedPoint,
         weights: &mut [f64],
         model: impl FnOnce(Vec<usize>) -> Option<WeightModel>,
         pays: impl FnOnce() -> bool,

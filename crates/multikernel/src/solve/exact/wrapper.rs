@@ -15,7 +15,7 @@
 //! Cost: per round one SVM to the end, warm started, and one visit to every pair of support samples and kernel.
 
 use super::outer_loop::Rounds;
-use super::run::Run;
+use super::run::SolverRun;
 use super::scalar::Scalar;
 use super::work::Work;
 use super::{CombinedRows, Limits, Solution, Start, Status};
@@ -38,7 +38,7 @@ pub fn solve(
     observer: &dyn Observer,
 ) -> Solution {
     let mut work = Scalar::new(*problem);
-    let mut run = Run::new(gram, norm, work.objective(), limits, observer);
+    let mut run = SolverRun::new(gram, norm, work.objective(), limits, observer);
     let mut theta = norm.initial_weights(gram.n_kernels());
     if let Some(start) = start {
         work.begin(start.coefficients);
