@@ -159,17 +159,17 @@ impl<'a> SolverRun<'a> {
         self.told_to_stop |= told.is_break();
         let point = Rc::new(point);
         self.last = Some(Rc::clone(&point));
-        self.keep(&point);
+        // Of points that are as good the later one is kept; one without a finite objective still is better than none.
+        let least = self.best.as_ref().map(|best| best.certificate.primal);
+        if least.is_none_or(|least| primal <= least || least.is_nan()) {
+            self.best = Some(Rc::clone(&point));
+        }
+        self.keep_witness(&point);
         point
     }
 
-    /// Of points that are as good the later one is kept. One without a finite objective still is better than none.
-    fn keep(&mut self, point: &Rc<SolvedPoint>) {
+    fn keep_witness(&mut self, point: &Rc<SolvedPoint>) {
         let now = point.certificate;
-        let least = self.best.as_ref().map(|best| best.certificate.primal);
-        if least.is_none_or(|least| now.primal <= least || least.is_nan()) {
-            self.best = Some(Rc::clone(point));
-        }
         let largest = self.witness.as_ref().map(|point| point.certificate.dual);
         if largest.is_none_or(|largest| now.dual >= largest || largest.is_nan()) {
             self.witness = Some(Rc::clone(point));
@@ -203,15 +203,13 @@ impl<'a> SolverRun<'a> {
             risk: f64::INFINITY,
             bias: 0.0,
         };
-        if self.best.is_some() {
-            self.keep(&Rc::new(SolvedPoint {
-                coefficients,
-                weights: Vec::new(),
-                forms,
-                certificate,
-                exact: true,
-            }));
-        }
+        self.keep_witness(&Rc::new(SolvedPoint {
+            coefficients,
+            weights: Vec::new(),
+            forms,
+            certificate,
+            exact: true,
+        }));
         dual
     }
 
