@@ -50,6 +50,8 @@ pub(crate) struct SolverRun<'a> {
     best: Option<Rc<SolvedPoint>>,
     /// The point with the largest D.
     witness: Option<Rc<SolvedPoint>>,
+    /// Whether bounds of different rounds count together even where those of one point are near enough.
+    pub(crate) joins_bounds: bool,
 }
 
 impl<'a> SolverRun<'a> {
@@ -75,6 +77,7 @@ impl<'a> SolverRun<'a> {
             last: None,
             best: None,
             witness: None,
+            joins_bounds: false,
         }
     }
 
@@ -271,7 +274,10 @@ impl<'a> SolverRun<'a> {
             }
         }
         let mut witness = None;
-        if let Some(other) = self.witness.take().filter(|w| !Rc::ptr_eq(w, &point)) {
+        let open = certificate.relative_gap() > self.limits.tolerance;
+        let other = self.witness.take();
+        let other = other.filter(|w| (open || self.joins_bounds) && !Rc::ptr_eq(w, &point));
+        if let Some(other) = other {
             let a = &other.coefficients;
             let dual = match believed {
                 true => other.certificate.dual,

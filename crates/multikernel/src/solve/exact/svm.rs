@@ -67,8 +67,10 @@ impl<'a> Svm<'a> {
         limits: &Limits,
         observer: &'a dyn Observer,
     ) -> Self {
+        let mut run = SolverRun::new(gram, norm, objective, limits, observer);
+        run.joins_bounds = true;
         Svm {
-            run: SolverRun::new(gram, norm, objective, limits, observer),
+            run,
             work: match objective {
                 Objective::Scalar(problem) => Box::new(Scalar::new(problem)),
                 Objective::Multiclass(problem) => Box::new(Joint::new(problem)),
