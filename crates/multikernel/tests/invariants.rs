@@ -15,7 +15,8 @@ use libsvm_rs::{KernelType, SvmNode, SvmParameter, SvmProblem, SvmType};
 use multikernel::gram::Indefinite;
 use multikernel::observe::{Observer, Progress};
 use multikernel::problem::{
-    Limits, MulticlassProblem, Objective, Solution, Start, Status, certify, certify_multiclass,
+    Certificate, Limits, MulticlassProblem, Objective, Solution, Start, Status, certify,
+    certify_multiclass,
 };
 use multikernel::solve::exact::{interleaved, multiclass, solve, wrapper};
 use multikernel::solve::search::{self, Method};
@@ -335,14 +336,16 @@ impl Observer for StopAfter {
 #[track_caller]
 fn assert_honest(problem: &Problem, solution: &Solution) {
     let gram = gram(&problem.kernels);
-    let recomputed = certify(
-        &gram,
-        &norm(&problem.omega),
-        &scalar(problem),
-        &solution.coefficients,
-        &solution.weights,
-    );
-    assert_eq!(recomputed, solution.certificate);
+    let recomputed = |a: &[f64]| {
+        let (norm, problem) = (norm(&problem.omega), scalar(problem));
+        certify(&gram, &norm, &problem, a, &solution.weights)
+    };
+    let witness = solution.witness.as_ref();
+    let expected = Certificate {
+        dual: recomputed(witness.unwrap_or(&solution.coefficients)).dual,
+        ..recomputed(&solution.coefficients)
+    };
+    assert_eq!(expected, solution.certificate);
     let optimum = problem.optimum();
     let slack = 1e-7 * optimum.upper;
     assert!(solution.certificate.primal >= optimum.lower - slack);

@@ -85,7 +85,9 @@ pub fn solve(
                 coefficients: scaled_to(problem, &inner.coefficients, 1.0 / tau, 1.0),
                 weights: inner.weights.iter().map(|w| w * tau).collect(),
                 certificate,
-                witness: None,
+                witness: inner
+                    .witness
+                    .map(|witness| scaled_to(problem, &witness, 1.0 / tau, 1.0)),
                 status,
                 steps,
                 history,
@@ -191,7 +193,15 @@ fn certify(
     let kappa = 3.0 * (mu / 16.0).cbrt();
     let risk = risk(problem, &scores, bias);
     let primal = risk + kappa * omega.powf(4.0 / 3.0);
-    let a = scaled_to(problem, &inner.coefficients, 1.0 / tau, 1.0);
+    let s: Vec<f64> = match &inner.witness {
+        Some(witness) => {
+            let forms = gram.quadratic_forms(Coefficients::single(witness));
+            forms.iter().map(|q| q.sqrt()).collect()
+        }
+        None => s,
+    };
+    let bound = inner.witness.as_ref().unwrap_or(&inner.coefficients);
+    let a = scaled_to(problem, bound, 1.0 / tau, 1.0);
     let dual = dual_linear(problem, &a) - (norm.dual(&s) / tau).powi(4) / (16.0 * mu);
     let certificate = Certificate {
         primal,
