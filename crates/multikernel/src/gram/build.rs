@@ -1,9 +1,10 @@
 //! From kernels and operands to the families of a Gram, within a bound of memory.
 
 use super::family::{Centring, Family, Map, RowCache, Source, block_rows, composite_rows};
-use super::grid::Basis;
+use super::profile_table::Basis;
+use super::scores::RowScorer;
 use super::set::{Kernel, Normalizer};
-use super::{Gram, Index, Look, RowScorer, family_forms, symmetric};
+use super::{Gram, Index, Precision, symmetric};
 use crate::error::{Error, Result};
 use crate::kernel::statistic::{Operand, Statistic};
 use crate::kernel::{Kind, Normalize, Profile};
@@ -400,7 +401,7 @@ fn measure_factors(family: &Family, kernels: &mut [Kernel], warnings: &mut Vec<S
     let samples: Vec<usize> = (0..n).collect();
     let multiplicative = |m: &usize| kernels[*m].spec.normalize == Normalize::Multiplicative;
     let means = match family.members.iter().any(multiplicative) {
-        true => family_forms(family, &samples, &vec![1.0 / n as f64; n]),
+        true => family.forms(&samples, &vec![1.0 / n as f64; n]),
         false => vec![0.0; family.members.len()],
     };
     for (c, &m) in family.members.iter().enumerate() {
@@ -512,7 +513,7 @@ fn row_means(family: &Family, wanted: &[bool]) -> Vec<f64> {
         .enumerate()
         .for_each(|(b, out)| {
             let rows: Vec<usize> = (b * block..b * block + out.len() / width).collect();
-            let mut scorer = RowScorer::new(family, &members, &cols, Look::Exact);
+            let mut scorer = RowScorer::new(family, &members, &cols, Precision::Exact);
             family.for_rows(&rows, |r, t| {
                 let scores = scorer.scores(t, &weights);
                 for (c, wanted) in wanted.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! A family: the kernels over one statistic, and where the rows of that statistic come from.
 
 use super::Gram;
-use super::grid::Basis;
-use super::lookup::Exponentials;
+use super::profile_table::Basis;
+use super::profile_table_f32::Exponentials;
 use crate::data::Pairwise;
 use crate::kernel::Profile;
 use crate::kernel::statistic::{Line, Operand};
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-/// Requests of at most so many rows go through the row cache.
+/// Requests of at most this many rows go through the row cache.
 pub(super) const CACHED_ROWS: usize = 4;
 
 /// Where the rows of a statistic come from.
@@ -248,7 +248,27 @@ impl Family {
         }
     }
 
-    /// Some columns of row i of the statistic, if they are there or next to it; computed ones go into `room`.
+    /// Whether its rows lie in memory.
+    pub(super) fn is_held(&self) -> bool {
+        matches!(
+            &*self.source,
+            Source::Stored(_) | Source::Same(_) | Source::Given(_)
+        )
+    }
+
+    /// Whether values need nothing after they follow from the statistic.
+    pub(super) fn is_plain(&self) -> bool {
+        self.factors.is_none() && self.centring.is_none()
+    }
+
+    /// The largest product of a row's and a column's factor.
+    pub(super) fn largest_factor(&self) -> f64 {
+        let largest = |f: &[f64]| f.iter().fold(0.0f64, |m, &v| m.max(v));
+        let of_both = |(rows, cols): &Factors| largest(rows) * largest(cols);
+        self.factors.as_ref().map_or(1.0, of_both)
+    }
+
+    /// Some columns of row i of the statistic, if they are in memory or computed in the time of a read; then they go into `room`.
     pub(super) fn piece<'a>(
         &'a self,
         i: usize,

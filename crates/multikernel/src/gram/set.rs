@@ -2,7 +2,7 @@
 
 use super::Gram;
 use super::build::{Side, Sides, build};
-use super::definite::{self, Given, Indefinite, Repair, Repaired};
+use super::indefinite::{self, Given, Indefinite, Repair, Repaired};
 use crate::data::{Pairwise, ViewData, Views};
 use crate::error::{Error, Result};
 use crate::kernel::statistic::{Operand, Statistic};
@@ -375,7 +375,7 @@ fn repair(
                 let memory = options.memory.saturating_sub(repairs.bytes);
                 let given = Given { matrix, profile };
                 let repaired =
-                    definite::check(&given, &name, options.indefinite, memory, observer)?;
+                    indefinite::check(&given, &name, options.indefinite, memory, observer)?;
                 if let Some(repaired) = &repaired {
                     repairs.bytes += repaired.bytes();
                     notes.push(repaired.note.clone());

@@ -1,9 +1,9 @@
 //! A symmetric statistic in memory: the lower half computed once, in blocks, then mirrored.
 
 use crate::error::{Error, Result};
+use crate::huge_pages::zeros;
 use crate::kernel::statistic::Operand;
 use crate::observe::{Observer, Progress};
-use crate::pages::zeros;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -2,7 +2,7 @@
 
 use crate::data::Csr;
 use crate::error::Result;
-use crate::pages::zeros;
+use crate::huge_pages::zeros;
 use rayon::prelude::*;
 use std::borrow::Cow;
 

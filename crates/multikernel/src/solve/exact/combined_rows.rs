@@ -88,9 +88,10 @@ impl<'g> CombinedRows<'g> {
     /// The whole matrix if `memory` bytes hold it and it is not expensive to make, else rows on demand.
     pub(crate) fn new(gram: &'g Gram, weights: &[f64], memory: u64) -> Self {
         let combined = gram.combine(weights);
+        let plan = *combined.row_plan();
         let n = gram.n_rows();
         let fits = (4 * n as u64).saturating_mul(n as u64) <= memory;
-        let held = if fits && !combined.is_dear() {
+        let held = if fits && !(plan.halves_matrices() && plan.is_expensive()) {
             Held::Matrix(combined.matrix())
         } else {
             let mut some = SomeRows::new(n, memory);
@@ -185,7 +186,7 @@ impl<'g> CombinedRows<'g> {
         let support: Vec<usize> = (0..self.n).filter(|&i| a[i] != 0.0).collect();
         let capacity = self.capacity();
         // Then the whole matrix costs what half of its rows cost.
-        let halved = self.combined.is_halved() && 2 * support.len() > self.n;
+        let halved = self.combined.row_plan().halves_matrices() && 2 * support.len() > self.n;
         match &self.held {
             Held::Matrix(_) => {}
             Held::Some(_) if halved && capacity >= self.n => self.hold_all(),

@@ -173,7 +173,7 @@ impl<'a> Rounds<'a> for Scalar<'a> {
             share: match given {
                 _ if self.keeps_outputs() => INNER_SHARE_OF_EXPENSIVE_ROUNDS,
                 true => INNER_SHARE_OF_WARM_ROUNDS,
-                false if gram.has_dear_rows() => INNER_SHARE_OF_EXPENSIVE_ROUNDS,
+                false if gram.row_plan().is_expensive() => INNER_SHARE_OF_EXPENSIVE_ROUNDS,
                 false => INNER_SHARE,
             },
             least_share: LEAST_INNER_SHARE.min(LEAST_SHARE_OF_TOLERANCE * tolerance),

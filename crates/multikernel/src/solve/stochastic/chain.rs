@@ -7,7 +7,7 @@
 
 use super::structured::{Structure, Structured};
 use crate::error::{Error, Result};
-use crate::gram::{Coefficients, EveryKernel, Gram};
+use crate::gram::{Coefficients, Gram, KernelRows};
 
 /// What is counted of neighbouring labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Neighbours {
 /// Chains whose places are the samples of a Gram, in order.
 #[derive(Debug)]
 pub struct Chains<'g> {
-    every: EveryKernel<'g>,
+    every: KernelRows<'g>,
     place_kernels: usize,
     /// Chain i has places starts[i]..starts[i + 1].
     starts: Vec<usize>,
@@ -90,7 +90,7 @@ impl<'g> Chains<'g> {
             })
             .collect();
         Ok(Chains {
-            every: EveryKernel::new(gram),
+            every: KernelRows::new(gram),
             place_kernels: gram.n_kernels(),
             starts,
             longest,
@@ -234,9 +234,9 @@ impl Structure for Chains<'_> {
     fn kernels(&self, i: usize, y: &Vec<u32>, j: usize, z: &Vec<u32>, out: &mut [f64]) {
         let n = self.n_places();
         let rows: Vec<usize> = (self.starts[i]..self.starts[i + 1]).collect();
-        let mut made = vec![0.0; rows.len() * self.every.n_made() * n];
-        self.every.make(&rows, &mut made);
-        let width = self.every.n_made() * n;
+        let mut made = vec![0.0; rows.len() * self.every.n_computed() * n];
+        self.every.compute(&rows, &mut made);
+        let width = self.every.n_computed() * n;
         out.fill(0.0);
         for (r, &row) in rows.iter().enumerate() {
             for (m, out) in out[..self.place_kernels].iter_mut().enumerate() {
@@ -274,9 +274,9 @@ impl Structure for Chains<'_> {
         let start = self.starts[i];
         let places: Vec<usize> = (0..y.len()).filter(|&t| y[t] != z[t]).collect();
         let rows: Vec<usize> = places.iter().map(|t| start + t).collect();
-        let width = self.every.n_made() * n;
+        let width = self.every.n_computed() * n;
         let mut made = vec![0.0; rows.len() * width];
-        self.every.make(&rows, &mut made);
+        self.every.compute(&rows, &mut made);
         for (r, (&t, &row)) in places.iter().zip(&rows).enumerate() {
             for (label, c) in [(y[t] as usize, c), (z[t] as usize, -c)] {
                 state.coefficients[row * self.n_labels + label] += c;

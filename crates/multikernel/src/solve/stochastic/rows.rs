@@ -1,7 +1,7 @@
 //! The values of all kernels at some samples, as far as they are needed and as far as memory goes.
 
-use crate::gram::{EveryKernel, Gram};
-use crate::pages::zeros;
+use crate::gram::{Gram, KernelRows};
+use crate::huge_pages::zeros;
 use rayon::prelude::*;
 
 /// Bytes that are asked for at once: so many come in large pages.
@@ -22,7 +22,7 @@ const SMALL: usize = 1 << 14;
 /// until the bytes allowed are used up, the others are made anew.
 #[derive(Debug)]
 pub(super) struct Rows<'g> {
-    every: EveryKernel<'g>,
+    every: KernelRows<'g>,
     kernels: usize,
     /// Samples whose rows are made at a time, and memory for them.
     made_together: usize,
@@ -48,8 +48,8 @@ impl<'g> Rows<'g> {
         let (samples, kernels) = (gram.n_rows(), gram.n_kernels());
         let numbers = (kernels * gram.n_cols()).max(1);
         let each = 4 * numbers as u64;
-        let every = EveryKernel::new(gram);
-        let bytes_of_made = 4 * (every.n_made() * gram.n_cols()).max(1) as u64;
+        let every = KernelRows::new(gram);
+        let bytes_of_made = 4 * (every.n_computed() * gram.n_cols()).max(1) as u64;
         let made_together = (memory / 8 / bytes_of_made).clamp(1, MADE_TOGETHER);
         let memory = memory.saturating_sub(made_together * bytes_of_made);
         let fits = memory / each >= samples as u64;
@@ -126,11 +126,11 @@ impl<'g> Rows<'g> {
         let mut places = places.skip(first % self.per_slab);
         let made = &mut self.made;
         let (every, kernels, samples) = (&self.every, self.kernels, self.places.len());
-        let of_made = every.n_made() * samples;
+        let of_made = every.n_computed() * samples;
         for missing in missing.chunks(self.made_together) {
             if of_made > 0 {
                 made.resize(missing.len() * of_made, 0.0);
-                every.make(missing, made);
+                every.compute(missing, made);
             }
             let out: Vec<&mut [f32]> = places.by_ref().take(missing.len()).collect();
             out.into_par_iter()
@@ -222,14 +222,14 @@ mod tests {
     fn values_are_those_of_the_rows() {
         let n = 2 * COLUMNS + 7;
         let set = kernels(n);
-        let every = EveryKernel::new(set.gram());
-        let (made, kernels) = (every.n_made(), set.gram().n_kernels());
+        let every = KernelRows::new(set.gram());
+        let (made, kernels) = (every.n_computed(), set.gram().n_kernels());
         assert!(made > 0 && made < kernels && !kernels.is_multiple_of(SIDE));
         let mut rows = Rows::new(set.gram(), u64::MAX);
         rows.prepare(&[5, 0, n - 1, 5]);
         let mut own = vec![0.0; made * n];
         for i in [0, 5, n - 1] {
-            every.make(&[i], &mut own);
+            every.compute(&[i], &mut own);
             for m in 0..kernels {
                 let row: Vec<f32> = rows
                     .get(i)
@@ -260,7 +260,7 @@ mod tests {
                         assert!(rows.room() > 0);
                     }
                     rows.prepare(&[i]);
-                    let numbers = rows.made_together * rows.every.n_made() * n;
+                    let numbers = rows.made_together * rows.every.n_computed() * n;
                     let bytes = rows.used as u64 * each + 4 * numbers as u64;
                     assert!(bytes <= memory, "{bytes} bytes of {memory}");
                 }

@@ -11,7 +11,7 @@
 
 use super::rows::Rows;
 use crate::gram::Gram;
-use crate::pages::zeros;
+use crate::huge_pages::zeros;
 use crate::solve::steps::weighted_sums;
 use rayon::prelude::*;
 

@@ -1,147 +1,144 @@
 //! Rows of every kernel by itself, for solvers whose weights change at every step.
 
 use super::family::{Family, Map};
-use super::grid::RowTable;
+use super::profile_table::RowTable;
+use super::row_plan::{RowPlan, Way};
 use super::{Gram, Index};
 use rayon::prelude::*;
 
 /// Rows per task where they lie in memory; more where they are computed. Fixed, so that results do not depend on the threads.
 const ROWS: usize = 8;
 
-/// The kernels of a Gram one by one: rows that lie in memory as they are, the others made when asked for.
+/// The kernels of a Gram one by one: rows that lie in memory as they are, the others computed when asked for.
 #[derive(Debug)]
-pub(crate) struct EveryKernel<'g> {
+pub(crate) struct KernelRows<'g> {
     gram: &'g Gram,
     places: Vec<Place>,
     /// Per family, a table for each of its kernels (none for families of one scaled kernel).
     tables: Vec<Vec<RowTable>>,
-    made: usize,
+    computed: usize,
+    block_rows: usize,
 }
 
 /// Where a kernel's rows are found.
 #[derive(Debug, Clone, Copy)]
 enum Place {
     /// In the family's memory, to be multiplied by the factor.
-    There { family: usize, factor: f64 },
-    /// Among the rows that are made, at this place.
-    Made(usize),
+    Stored { family: usize, factor: f64 },
+    /// Among the rows that are computed, at this place.
+    Computed(usize),
 }
 
-impl<'g> EveryKernel<'g> {
+impl<'g> KernelRows<'g> {
     pub(crate) fn new(gram: &'g Gram) -> Self {
-        let mut places = vec![Place::Made(0); gram.n_kernels];
-        let mut made = 0;
+        let mut places = vec![Place::Computed(0); gram.n_kernels];
+        let mut computed = 0;
         let mut tables = Vec::new();
         for (f, family) in gram.families.iter().enumerate() {
-            let there = family.factors.is_none()
-                && family.centring.is_none()
-                && (family.n_rows == 0 || family.held_row(0).is_some())
-                && matches!(gram.cols, Index::All(_));
-            match &family.map {
-                Map::Scaled(factor) if there => {
-                    places[family.members[0]] = Place::There {
+            let plan = RowPlan::choose(std::iter::once(&**family), gram);
+            tables.push(match &family.map {
+                Map::Scaled(_) => Vec::new(),
+                // Factors would show the rounding of a look-up in f32.
+                Map::Table(basis) => basis.each(family.is_plain()),
+            });
+            for &m in &family.members {
+                places[m] = match &family.map {
+                    Map::Scaled(factor) if plan.way == Way::Stored => Place::Stored {
                         family: f,
                         factor: *factor,
-                    };
-                    tables.push(Vec::new());
-                    continue;
-                }
-                Map::Scaled(_) => tables.push(Vec::new()),
-                Map::Table(basis) => tables.push(basis.each(is_plain(family))),
-            }
-            for &m in &family.members {
-                places[m] = Place::Made(made);
-                made += 1;
+                    },
+                    _ => {
+                        computed += 1;
+                        Place::Computed(computed - 1)
+                    }
+                };
             }
         }
-        EveryKernel {
+        let plan = gram.row_plan();
+        KernelRows {
             gram,
             places,
             tables,
-            made,
+            computed,
+            block_rows: if plan.computes() {
+                plan.block_rows
+            } else {
+                ROWS
+            },
         }
     }
 
-    /// Number of kernels whose rows must be made.
-    pub(crate) fn n_made(&self) -> usize {
-        self.made
+    /// Number of kernels whose rows must be computed.
+    pub(crate) fn n_computed(&self) -> usize {
+        self.computed
     }
 
     /// What the rows of kernel m are to be multiplied by.
     pub(crate) fn factor(&self, m: usize) -> f64 {
         match self.places[m] {
-            Place::Made(_) => 1.0,
-            Place::There { factor, .. } => factor,
+            Place::Computed(_) => 1.0,
+            Place::Stored { factor, .. } => factor,
         }
     }
 
-    /// Row i of kernel m, to be multiplied by its factor; `made` is what [`EveryKernel::make`] wrote for sample i.
-    pub(crate) fn row<'a>(&'a self, m: usize, i: usize, made: &'a [f32]) -> &'a [f32] {
+    /// Row i of kernel m, to be multiplied by its factor; `computed` is what [`KernelRows::compute`] wrote for sample i.
+    pub(crate) fn row<'a>(&'a self, m: usize, i: usize, computed: &'a [f32]) -> &'a [f32] {
         let n = self.gram.n_cols();
         match self.places[m] {
-            Place::Made(at) => &made[at * n..(at + 1) * n],
-            Place::There { family, .. } => {
+            Place::Computed(at) => &computed[at * n..(at + 1) * n],
+            Place::Stored { family, .. } => {
                 let i = self.gram.rows.get(i);
                 let row = self.gram.families[family].held_row(i);
-                row.expect("other rows are made")
+                row.expect("other rows are computed")
             }
         }
     }
 
-    /// Makes the rows named: sample after sample, in it kernel after kernel, rounded to f32.
+    /// Computes the rows named: sample after sample, in it kernel after kernel, rounded to f32.
     ///
     /// # Panics
-    /// If `out` does not hold as many rows as are made for so many samples.
-    pub(crate) fn make(&self, rows: &[usize], out: &mut [f32]) {
-        let width = self.made * self.gram.n_cols();
+    /// If `out` does not hold the rows that are computed for these samples.
+    pub(crate) fn compute(&self, rows: &[usize], out: &mut [f32]) {
+        let width = self.computed * self.gram.n_cols();
         assert_eq!(out.len(), rows.len() * width);
         if width == 0 {
             return;
         }
-        let families = self.gram.families.iter();
-        let block = families.map(|f| f.block_rows()).max().unwrap_or(ROWS);
-        let block = if self.gram.families.iter().any(|f| f.computes_rows()) {
-            block
-        } else {
-            ROWS
-        };
-        out.par_chunks_mut(block * width)
-            .zip(rows.par_chunks(block))
-            .for_each(|(out, rows)| self.make_here(rows, out));
+        out.par_chunks_mut(self.block_rows * width)
+            .zip(rows.par_chunks(self.block_rows))
+            .for_each(|(out, rows)| self.compute_here(rows, out));
     }
 
-    fn make_here(&self, rows: &[usize], out: &mut [f32]) {
+    fn compute_here(&self, rows: &[usize], out: &mut [f32]) {
         let n = self.gram.n_cols();
-        let width = self.made * n;
+        let width = self.computed * n;
         let samples: Vec<usize> = rows.iter().map(|&i| self.gram.rows.get(i)).collect();
-        let all = matches!(self.gram.cols, Index::All(_));
         let mut gathered = Vec::new();
         for (family, tables) in self.gram.families.iter().zip(&self.tables) {
-            let Place::Made(first) = self.places[family.members[0]] else {
+            let Place::Computed(first) = self.places[family.members[0]] else {
                 continue;
             };
             family.for_rows(&samples, |r, t| {
-                let t = if all {
-                    t
-                } else {
-                    gathered.clear();
-                    gathered.extend((0..n).map(|j| t[self.gram.cols.get(j)]));
-                    &gathered
+                let t = match &self.gram.cols {
+                    Index::All(_) => t,
+                    Index::Some(cols) => {
+                        gathered.clear();
+                        gathered.extend(cols.iter().map(|&j| t[j]));
+                        &gathered
+                    }
                 };
-                for c in 0..family.members.len() {
-                    let out = &mut out[r * width + (first + c) * n..][..n];
-                    match &family.map {
-                        Map::Table(_) => match &tables[c] {
-                            RowTable::Exact(table) if !is_plain(family) => {
-                                let value = |t: f32| table.at(t);
-                                self.fill(family, c, samples[r], t, value, out);
-                            }
-                            table => table.look_up(t, out),
-                        },
-                        Map::Scaled(factor) => {
+                let outs = out[r * width + first * n..].chunks_mut(n);
+                for (c, out) in outs.take(family.members.len()).enumerate() {
+                    match (&family.map, tables.get(c)) {
+                        (Map::Scaled(factor), _) => {
                             let value = |t: f32| factor * f64::from(t);
                             self.fill(family, c, samples[r], t, value, out);
                         }
+                        (_, Some(RowTable::Exact(table))) if !family.is_plain() => {
+                            self.fill(family, c, samples[r], t, |t| table.at(t), out);
+                        }
+                        (_, Some(table)) => table.look_up(t, out),
+                        (_, None) => unreachable!("every kernel over a table has one of its own"),
                     }
                 }
             });
@@ -170,11 +167,6 @@ impl<'g> EveryKernel<'g> {
             *out = (factor * value(*t) + shift) as f32;
         }
     }
-}
-
-/// Whether values need nothing after they are looked up. Factors may blow up the rounding of a look-up in f32.
-fn is_plain(family: &Family) -> bool {
-    family.factors.is_none() && family.centring.is_none()
 }
 
 #[cfg(test)]
@@ -211,15 +203,15 @@ mod tests {
             };
             let some = [3, 9, 27, 1, 14, 8, 20, 2, 11, 6];
             for gram in [set.gram().clone(), set.gram().subset(&some)] {
-                let every = super::EveryKernel::new(&gram);
+                let every = super::KernelRows::new(&gram);
                 let rows: Vec<usize> = (0..gram.n_rows()).rev().collect();
                 let n = gram.n_cols();
-                let mut made = vec![0.0; rows.len() * every.n_made() * n];
-                every.make(&rows, &mut made);
+                let mut made = vec![0.0; rows.len() * every.n_computed() * n];
+                every.compute(&rows, &mut made);
                 for m in 0..gram.n_kernels() {
                     let alone = gram.kernel(m).matrix();
                     for (r, &i) in rows.iter().enumerate() {
-                        let width = every.n_made() * n;
+                        let width = every.n_computed() * n;
                         let row = every.row(m, i, &made[r * width..(r + 1) * width]);
                         let factor = every.factor(m);
                         for (j, v) in row.iter().enumerate() {

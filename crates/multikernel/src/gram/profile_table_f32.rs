@@ -1,12 +1,12 @@
 //! Whole rows in f32, eight entries at a time where the processor has AVX2: looked up, or, of a few exponentials, computed.
 //!
-//! Looking up. The same cells as the f64 table (`grid.rs`), found from the bits of u = t + shift as f32. A cell is four coefficients
+//! Looking up. The same cells as the f64 table (`profile_table.rs`), found from the bits of u = t + shift as f32. A cell is four coefficients
 //! side by side, so an entry costs one 16-byte load; eight of them are turned by shuffles into four vectors of
 //! coefficients, which beats four gathers. Everything else is the same arithmetic for all eight.
 //!
 //! Error, beside that of the f64 table: the round-off of u and of the cubic, each below a few 2⁻²⁴ (see [`ROUND_OFF`]).
 
-/// Look-up cells per octave are 2^FINE_BITS, as in the f64 table.
+/// Precision-up cells per octave are 2^FINE_BITS, as in the f64 table.
 const FINE_BITS: u32 = 6;
 const FRACTION_BITS: u32 = 23;
 const CELL_SHIFT: u32 = FRACTION_BITS - FINE_BITS;

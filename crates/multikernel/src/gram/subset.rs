@@ -1,65 +1,14 @@
-//! Questions to kernels that lie in memory and share nothing: bound by reading them, so each value that is read serves as
-//! much as it can, and rows of samples that do not count are not read.
+//! Some samples of a Gram with their statistics copied: many questions to a few samples then read those samples alone. And products of
+//! kernels that have to be read.
 
+use super::accumulate::{ScaledRow, TILE, add_rows};
 use super::family::{Centring, Family, Map, Source};
 use super::{Gram, Index};
-use crate::pages::zeros;
+use crate::huge_pages::zeros;
 use rayon::prelude::*;
 use std::sync::Arc;
 
-/// Columns summed at a time: their sums stay in the first cache.
-const TILE: usize = 2048;
-/// Rows that go into a sum together, so that sums are read and written once for all of them.
-pub(super) const TOGETHER: usize = 4;
-
-/// A row of values and what it is multiplied by.
-pub(super) type Row<'a> = (&'a [f32], f64);
-
-/// sums += Σ factor · row.
-pub(super) fn add_rows(rows: &[Row<'_>], sums: &mut [f64]) {
-    let n = sums.len();
-    for start in (0..n).step_by(TILE) {
-        let tile = start..(start + TILE).min(n);
-        let sums = &mut sums[tile.clone()];
-        let (fours, rest) = rows.as_chunks::<TOGETHER>();
-        for four in fours {
-            add_four(four.map(|(row, factor)| (&row[tile.clone()], factor)), sums);
-        }
-        for (row, factor) in rest {
-            add_one(&row[tile.clone()], *factor, sums);
-        }
-    }
-}
-
-#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
-fn add_four(rows: [Row<'_>; TOGETHER], sums: &mut [f64]) {
-    let [(a, fa), (b, fb), (c, fc), (d, fd)] = rows;
-    let rows = a.iter().zip(b).zip(c.iter().zip(d));
-    for (sum, ((a, b), (c, d))) in sums.iter_mut().zip(rows) {
-        let two = fa * f64::from(*a) + fb * f64::from(*b);
-        *sum += two + (fc * f64::from(*c) + fd * f64::from(*d));
-    }
-}
-
-#[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
-fn add_one(row: &[f32], factor: f64, sums: &mut [f64]) {
-    for (sum, value) in sums.iter_mut().zip(row) {
-        *sum += factor * f64::from(*value);
-    }
-}
-
 impl Family {
-    /// Row i of the one kernel and its factor, if they lie in memory as they are.
-    pub(super) fn plain_row(&self, i: usize) -> Option<Row<'_>> {
-        let Map::Scaled(factor) = &self.map else {
-            return None;
-        };
-        if self.factors.is_some() || self.centring.is_some() {
-            return None;
-        }
-        Some((self.held_row(i)?, *factor))
-    }
-
     /// The same kernels between some samples and others, their statistic copied.
     pub(super) fn copied(&self, rows: &[usize], cols: &[usize]) -> Family {
         let source = match &*self.source {
@@ -113,20 +62,11 @@ impl Family {
 }
 
 impl Gram {
-    /// Whether every kernel of all samples lies in memory and shares nothing with others, so that reading it is all that an
-    /// answer costs.
-    pub(crate) fn must_be_read(&self) -> bool {
-        self.symmetric
-            && self.n_rows() > 0
-            && matches!((&self.rows, &self.cols), (Index::All(_), Index::All(_)))
-            && self.families.iter().all(|f| f.plain_row(0).is_some())
-    }
-
     /// Adds K_m a, kernel after kernel with one number per sample, to `out`, reading the rows of samples with a
     /// coefficient only.
     ///
     /// # Panics
-    /// If the kernels are not of the kind [`Gram::must_be_read`].
+    /// If the kernels are not of the kind [`RowPlan::is_read_bound`](super::row_plan::RowPlan::is_read_bound).
     pub(crate) fn add_kernel_products(&self, a: &[f64], out: &mut [f64]) {
         let n = self.n_rows();
         let support: Vec<usize> = (0..n).filter(|&i| a[i] != 0.0).collect();
@@ -139,10 +79,13 @@ impl Gram {
             }
         }
         tasks.into_par_iter().for_each(|(family, start, sums)| {
-            let rows: Vec<Row<'_>> = support
+            let Map::Scaled(factor) = &family.map else {
+                unreachable!("a table is not bound by reading")
+            };
+            let rows: Vec<ScaledRow<'_>> = support
                 .iter()
                 .map(|&i| {
-                    let (row, factor) = family.plain_row(i).expect("kernels that must be read");
+                    let row = family.held_row(i).expect("rows that only need to be read");
                     (&row[start..start + sums.len()], factor * a[i])
                 })
                 .collect();
@@ -192,8 +135,7 @@ impl Gram {
         };
         let each = 4 * (rows.len() as u64).saturating_mul(cols.len() as u64);
         let bytes = each.saturating_mul(self.families.len() as u64);
-        let in_memory = |family: &Arc<Family>| !family.computes_rows();
-        if bytes > memory || !self.families.iter().all(in_memory) {
+        if bytes > memory || self.row_plan().computes() {
             return None;
         }
         let copied = |family: &Arc<Family>| Arc::new(family.copied(rows, cols));
@@ -237,7 +179,7 @@ mod tests {
         let (n, kernels) = (2100, 3);
         let set = given(n, kernels);
         let gram = set.gram();
-        assert!(gram.must_be_read());
+        assert!(gram.row_plan().is_read_bound());
         let a: Vec<f64> = (0..n)
             .map(|i| {
                 if i % 3 == 0 {

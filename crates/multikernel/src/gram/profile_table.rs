@@ -18,7 +18,7 @@
 //!
 //! Cost. (a) about 20 operations per pair, (b) about 30; set-up 64 evaluations of each φ per octave of the statistic's range.
 
-use super::lookup::{self, FastTable};
+use super::profile_table_f32::{self, FastTable};
 use crate::kernel::Profile;
 use crate::math::dot;
 use rayon::prelude::*;
@@ -29,9 +29,9 @@ pub(super) const NODES: usize = 8;
 /// Cells per octave are 2^CELL_BITS.
 const CELL_BITS: u32 = 3;
 const CELL_MASK: u64 = (1 << CELL_BITS) - 1;
-/// Look-up cells per octave are 2^FINE_BITS.
+/// Precision-up cells per octave are 2^FINE_BITS.
 const FINE_BITS: u32 = 6;
-/// Look-up cells in a cell.
+/// Precision-up cells in a cell.
 const FINE_PER_CELL: usize = 1 << (FINE_BITS - CELL_BITS);
 const FRACTION_BITS: u32 = 52;
 const ONE_BITS: u64 = 0x3FF0_0000_0000_0000;
@@ -163,9 +163,55 @@ pub(super) struct Basis {
     kernels: usize,
     /// Coefficients of φ_m, cell after cell, power after power, kernel after kernel.
     coefficients: Vec<f64>,
-    /// Per kernel: bounds of the error of a looked-up value, of a value under the histogram, and of a row looked up
-    /// in f32.
-    bounds: Vec<(f64, f64, f64)>,
+    /// Per kernel.
+    bounds: Vec<Bounds>,
+}
+
+/// How far numbers may be off.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Bounds {
+    /// A value looked up in f64.
+    pub(super) value: f64,
+    /// A value under the histogram.
+    pub(super) moments: f64,
+    /// A value of a row looked up in f32.
+    pub(super) row: f64,
+}
+
+impl Bounds {
+    fn scaled(self, factor: f64) -> Bounds {
+        Bounds {
+            value: self.value * factor.abs(),
+            moments: self.moments * factor.abs(),
+            row: self.row * factor.abs(),
+        }
+    }
+
+    /// Of a profile on all cells of the grid.
+    fn of(profile: &Profile, grid: &Grid) -> Bounds {
+        let mut worst = Bounds::default();
+        for c in 0..grid.cells {
+            let (u0, u1) = (grid.start(c), grid.start(c + 1));
+            let width = u1 - u0;
+            let (lo, hi) = (u0 - grid.shift, u1 - grid.shift);
+            let [value, slope, fourth, eighth] =
+                profile.derivative_bounds([0, 1, 4, NODES as u32], lo, hi);
+            let slope = u1 * slope;
+            // 4! and 8!
+            let seventh = 2.0 * (width / 4.0).powi(NODES as i32) / 40_320.0 * eighth;
+            // The cubic interpolates the degree-7 polynomial, whose own error passes through with the
+            // cubic's Lebesgue constant, below 2.
+            let fine = width / FINE_PER_CELL as f64;
+            let cubic = 2.0 * (fine / 4.0).powi(4) / 24.0 * fourth + 3.0 * seventh;
+            // Round-off: of u = t + shift, and of sums of products with the Lagrange coefficients.
+            let round = f64::EPSILON * (slope + ROUND * value);
+            worst.value = worst.value.max(cubic + round);
+            worst.moments = worst.moments.max(seventh + round);
+            let round_off = profile_table_f32::ROUND_OFF * (slope + value);
+            worst.row = worst.row.max(cubic + round_off);
+        }
+        worst
+    }
 }
 
 impl Basis {
@@ -208,33 +254,7 @@ impl Basis {
         }
         let bounds = profiles
             .par_iter()
-            .map(|(profile, factor)| {
-                let mut worst = (0.0f64, 0.0f64, 0.0f64);
-                for c in 0..grid.cells {
-                    let (u0, u1) = (grid.start(c), grid.start(c + 1));
-                    let width = u1 - u0;
-                    let (lo, hi) = (u0 - grid.shift, u1 - grid.shift);
-                    let [value, slope, fourth, eighth] =
-                        profile.derivative_bounds([0, 1, 4, NODES as u32], lo, hi);
-                    let slope = u1 * slope;
-                    // 4! and 8!
-                    let seventh = 2.0 * (width / 4.0).powi(NODES as i32) / 40_320.0 * eighth;
-                    // The cubic interpolates the degree-7 polynomial, whose own error passes through with the
-                    // cubic's Lebesgue constant, below 2.
-                    let fine = width / FINE_PER_CELL as f64;
-                    let cubic = 2.0 * (fine / 4.0).powi(4) / 24.0 * fourth + 3.0 * seventh;
-                    // Round-off: of u = t + shift, and of sums of products with the Lagrange coefficients.
-                    let round = f64::EPSILON * (slope + ROUND * value);
-                    worst.0 = worst.0.max(cubic + round);
-                    worst.1 = worst.1.max(seventh + round);
-                    worst.2 = worst.2.max(cubic + lookup::ROUND_OFF * (slope + value));
-                }
-                (
-                    worst.0 * factor.abs(),
-                    worst.1 * factor.abs(),
-                    worst.2 * factor.abs(),
-                )
-            })
+            .map(|(profile, factor)| Bounds::of(profile, &grid).scaled(*factor))
             .collect();
         Basis {
             grid,
@@ -265,7 +285,7 @@ impl Basis {
             row.iter_mut().zip(factors).for_each(|(v, f)| *v *= f);
         }
         for (bound, f) in self.bounds.iter_mut().zip(factors) {
-            *bound = (bound.0 * f.abs(), bound.1 * f.abs(), bound.2 * f.abs());
+            *bound = bound.scaled(*f);
         }
     }
 
@@ -283,9 +303,8 @@ impl Basis {
         }
     }
 
-    /// Per kernel: how far a looked-up value (as f64), a value under the histogram and a value of a row looked up in f32
-    /// may be off.
-    pub(super) fn bounds(&self) -> &[(f64, f64, f64)] {
+    /// How far numbers of each kernel may be off.
+    pub(super) fn bounds(&self) -> &[Bounds] {
         &self.bounds
     }
 
@@ -337,8 +356,9 @@ impl Basis {
         }
     }
 
-    /// Whether a histogram of so few values, and its sums for so many kernels, take longer than computing these kernels one by one.
-    pub(super) fn is_dear_for(&self, values: usize, kernels: usize) -> bool {
+    /// Whether a histogram of this number of values, and its sums for this number of kernels, take longer than computing these kernels
+    /// one by one.
+    pub(super) fn is_expensive_for(&self, values: usize, kernels: usize) -> bool {
         // In units of one value computed and summed; measured.
         let histogram = 3 * values + 2 * self.grid.cells * (kernels + 1);
         kernels * values < histogram
@@ -596,7 +616,7 @@ mod tests {
         let bound: f64 = beta
             .iter()
             .zip(basis.bounds())
-            .map(|(b, e)| b.abs() * e.0)
+            .map(|(b, e)| b.abs() * e.value)
             .sum();
         let mut worst = 0.0f64;
         for &t in ts {
@@ -616,7 +636,7 @@ mod tests {
         let in_f32: f64 = beta
             .iter()
             .zip(basis.bounds())
-            .map(|(b, e)| b.abs() * e.2)
+            .map(|(b, e)| b.abs() * e.row)
             .sum();
         for (got, &t) in row.iter().zip(ts) {
             let error = (f64::from(*got) - table.at(t)).abs();
@@ -640,7 +660,7 @@ mod tests {
                 .sum();
             let mass: f64 = (0..ts.len()).map(|i| weight(i).abs()).sum();
             assert!(
-                (got - want).abs() <= basis.bounds()[m].1 * mass,
+                (got - want).abs() <= basis.bounds()[m].moments * mass,
                 "kernel {m}: {got} {want}"
             );
             worst_sum = worst_sum.max((got - want).abs() / mass);
