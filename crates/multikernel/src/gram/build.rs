@@ -1,13 +1,14 @@
 //! From kernels and operands to the families of a Gram, within a bound of memory.
 
-use super::family::{Centring, Family, Map, RowCache, Source, block_rows, composite_rows};
+use super::family::{Family, Map, Source, block_rows, composite_rows};
+use super::kernel::Kernel;
+use super::normalize::normalize;
 use super::profile_table::Basis;
-use super::scores::RowScorer;
-use super::set::{Kernel, Normalizer};
-use super::{Gram, Index, Precision, symmetric};
+use super::row_cache::RowCache;
+use super::{Gram, Index, symmetric};
 use crate::error::{Error, Result};
 use crate::kernel::statistic::{Operand, Statistic};
-use crate::kernel::{Kind, Normalize, Profile};
+use crate::kernel::{Kind, Profile};
 use crate::observe::Observer;
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -55,7 +56,7 @@ pub(super) struct Sides<'a> {
 }
 
 /// The kernels of one family, before it is built.
-struct Plan {
+struct Group {
     side: usize,
     members: Vec<usize>,
     /// Scales rows and columns, so it stays alone.
@@ -74,11 +75,11 @@ pub(super) fn build(
     let n_rows = sides.rows.first().map_or(0, |s| s.operand.len());
     let n_cols = sides.cols.first().map_or(0, |s| s.operand.len());
     let mut warnings = Vec::new();
-    let plans = plan(kernels, sides.cols);
-    let mut budget = Budget::new(kernels, &plans, &sides, memory)?;
+    let groups = groups(kernels, sides.cols);
+    let mut budget = MemoryBudget::new(kernels, &groups, &sides, memory)?;
     let mut families: Vec<Arc<Family>> = Vec::new();
-    for plan in plans {
-        let mut family = raw_family(kernels, &plan, &sides, n_cols, &mut budget, observer)?;
+    for group in groups {
+        let mut family = raw_family(kernels, &group, &sides, n_cols, &mut budget, observer)?;
         normalize(&mut family, kernels, fit, &mut warnings)?;
         families.push(Arc::new(family));
     }
@@ -117,8 +118,8 @@ pub(super) fn build(
 }
 
 /// Kernels over the same statistic go together.
-fn plan(kernels: &[Kernel], sides: &[Side]) -> Vec<Plan> {
-    let mut plans: Vec<Plan> = Vec::new();
+fn groups(kernels: &[Kernel], sides: &[Side]) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
     for (m, kernel) in kernels.iter().enumerate() {
         let Some((statistic, _)) = kernel.parts() else {
             continue;
@@ -127,23 +128,23 @@ fn plan(kernels: &[Kernel], sides: &[Side]) -> Vec<Plan> {
             continue;
         };
         let alone = kernel.needs_factors();
-        match plans
+        match groups
             .iter_mut()
-            .find(|p| p.side == side && !p.alone && !alone)
+            .find(|g| g.side == side && !g.alone && !alone)
         {
-            Some(plan) => plan.members.push(m),
-            None => plans.push(Plan {
+            Some(group) => group.members.push(m),
+            None => groups.push(Group {
                 side,
                 members: vec![m],
                 alone,
             }),
         }
     }
-    plans
+    groups
 }
 
 /// What is left of the memory.
-struct Budget {
+struct MemoryBudget {
     left: u64,
     /// Share of each family that is not stored, for its row cache.
     cache_share: u64,
@@ -151,11 +152,16 @@ struct Budget {
     spare: u64,
 }
 
-impl Budget {
+impl MemoryBudget {
     /// Refuses what cannot work before any work is done.
-    fn new(kernels: &[Kernel], plans: &[Plan], sides: &Sides<'_>, memory: u64) -> Result<Budget> {
+    fn new(
+        kernels: &[Kernel],
+        groups: &[Group],
+        sides: &Sides<'_>,
+        memory: u64,
+    ) -> Result<MemoryBudget> {
         let n = sides.cols.first().map_or(0, |s| s.operand.len()) as u64;
-        let tables: u64 = plans
+        let tables: u64 = groups
             .iter()
             .map(|p| {
                 let profiles = profiles(kernels, &p.members);
@@ -173,7 +179,7 @@ impl Budget {
         // A Gram between new samples and training samples must always be possible; what it may store is all that is
         // bounded.
         if !sides.symmetric {
-            return Ok(Budget {
+            return Ok(MemoryBudget {
                 left: memory,
                 cache_share: 0,
                 spare: 0,
@@ -189,9 +195,9 @@ impl Budget {
         // A solver's combined matrix is as good a use as a stored statistic; when both do not fit they share.
         let spare = (left / 2).min(4 * n * n);
         let left = left - spare;
-        Ok(Budget {
+        Ok(MemoryBudget {
             left,
-            cache_share: left / (plans.len() as u64).max(1),
+            cache_share: left / (groups.len() as u64).max(1),
             spare,
         })
     }
@@ -227,22 +233,22 @@ fn profiles(kernels: &[Kernel], members: &[usize]) -> Vec<(Profile, f64)> {
 /// A family before normalisation.
 fn raw_family(
     kernels: &[Kernel],
-    plan: &Plan,
+    group: &Group,
     sides: &Sides<'_>,
     n_cols: usize,
-    budget: &mut Budget,
+    budget: &mut MemoryBudget,
     observer: &dyn Observer,
 ) -> Result<Family> {
-    let right = &sides.cols[plan.side];
+    let right = &sides.cols[group.side];
     let left = sides.rows.iter().find(|s| s.is(right)).unwrap_or(right);
     let (low, high) = left.operand.range(&right.operand);
     let n_rows = left.operand.len();
     let source = match left.operand.given() {
         Some(matrix) => Source::Given(matrix.clone()),
         None if let (Some((left, t)), Some((right, _))) =
-            (left.operand.line(), right.operand.line()) =>
+            (left.operand.one_column(), right.operand.one_column()) =>
         {
-            Source::Line {
+            Source::OneColumn {
                 left: left.to_vec(),
                 right: right.to_vec(),
                 t,
@@ -274,9 +280,9 @@ fn raw_family(
             .filter_map(|i| left.operand.diagonal(i))
             .collect(),
     };
-    let profiles = profiles(kernels, &plan.members);
+    let profiles = profiles(kernels, &group.members);
     Ok(Family {
-        members: plan.members.clone(),
+        members: group.members.clone(),
         source: Arc::new(source),
         map: Map::new(&profiles, low, high),
         profiles,
@@ -311,7 +317,7 @@ fn composite(
     product: bool,
     n_rows: usize,
     n_cols: usize,
-    budget: &mut Budget,
+    budget: &mut MemoryBudget,
 ) -> Family {
     let diagonals: Vec<Vec<f64>> = kernels.iter().map(|&k| of.self_values(k)).collect();
     let diagonal = if diagonals.iter().any(Vec::is_empty) {
@@ -357,171 +363,4 @@ fn composite(
         factors: None,
         centring: None,
     }
-}
-
-/// Applies the normalisations of a family's kernels, measuring their statistics first if `fit`.
-fn normalize(
-    family: &mut Family,
-    kernels: &mut [Kernel],
-    fit: bool,
-    warnings: &mut Vec<String>,
-) -> Result<()> {
-    let asked = |kernels: &[Kernel], wanted: &[Normalize]| {
-        family
-            .members
-            .iter()
-            .any(|&m| wanted.contains(&kernels[m].spec.normalize))
-    };
-    if fit && asked(kernels, &[Normalize::Trace, Normalize::Multiplicative]) {
-        measure_factors(family, kernels, warnings);
-    }
-    let factors: Vec<f64> = family
-        .members
-        .iter()
-        .map(|&m| match kernels[m].normalizer {
-            Normalizer::Factor(f) => f,
-            _ => 1.0,
-        })
-        .collect();
-    let alone = family.members.len() == 1 && kernels[family.members[0]].needs_factors();
-    let centred = asked(kernels, &[Normalize::Center]);
-    family.scale(&factors);
-    if alone {
-        spherical(family, &mut kernels[family.members[0]], fit)?;
-    }
-    if centred {
-        centre(family, kernels, fit);
-    }
-    Ok(())
-}
-
-/// The factors of trace and multiplicative normalisation.
-fn measure_factors(family: &Family, kernels: &mut [Kernel], warnings: &mut Vec<String>) {
-    let n = family.diagonal.len();
-    let samples: Vec<usize> = (0..n).collect();
-    let multiplicative = |m: &usize| kernels[*m].spec.normalize == Normalize::Multiplicative;
-    let means = match family.members.iter().any(multiplicative) {
-        true => family.forms(&samples, &vec![1.0 / n as f64; n]),
-        false => vec![0.0; family.members.len()],
-    };
-    for (c, &m) in family.members.iter().enumerate() {
-        let trace = family.self_values(c).sum::<f64>() / n as f64;
-        let size = match kernels[m].spec.normalize {
-            Normalize::Trace => trace,
-            Normalize::Multiplicative => trace - means[c],
-            _ => continue,
-        };
-        // Below round-off of the diagonal the samples do not differ: there is nothing to scale.
-        if size > 1e-7 * trace.abs() && size.is_finite() {
-            kernels[m].normalizer = Normalizer::Factor(1.0 / size);
-        } else {
-            warnings.push(format!(
-                "kernel '{}' does not vary over the samples (its normaliser is {size:.1e}): it is left as it is",
-                kernels[m].name
-            ));
-        }
-    }
-}
-
-/// Factors 1/√k(x,x) for rows and columns.
-fn spherical(family: &mut Family, kernel: &mut Kernel, fit: bool) -> Result<()> {
-    if family.diagonal.is_empty() {
-        return Err(Error::input(
-            format!("kernel '{}'", kernel.name),
-            "spherical normalisation needs k(x, x) of the new samples, which a given matrix does not hold",
-            "normalise the matrices before they are given, for training and for prediction",
-        ));
-    }
-    let inverse_roots: Vec<f64> = family
-        .self_values(0)
-        .map(|k| if k > 0.0 { 1.0 / k.sqrt() } else { 0.0 })
-        .collect();
-    if fit {
-        kernel.normalizer = Normalizer::Spherical {
-            factors: inverse_roots.clone(),
-        };
-    }
-    let cols = match &kernel.normalizer {
-        Normalizer::Spherical { factors } => factors.clone(),
-        _ => vec![1.0; family.n_cols],
-    };
-    family.factors = Some((Arc::new(inverse_roots), Arc::new(cols)));
-    Ok(())
-}
-
-/// Row means of the members that are to be centred.
-fn centre(family: &mut Family, kernels: &mut [Kernel], fit: bool) {
-    let width = family.members.len();
-    let wanted: Vec<bool> = family
-        .members
-        .iter()
-        .map(|&m| kernels[m].spec.normalize == Normalize::Center)
-        .collect();
-    let row_means = Arc::new(row_means(family, &wanted));
-    let (col_means, grand) = if fit {
-        let n = family.n_cols;
-        let grand: Vec<f64> = (0..width)
-            .map(|c| row_means.iter().skip(c).step_by(width).sum::<f64>() / n as f64)
-            .collect();
-        for (c, &m) in family
-            .members
-            .iter()
-            .enumerate()
-            .filter(|(c, _)| wanted[*c])
-        {
-            kernels[m].normalizer = Normalizer::Center {
-                row_means: row_means.iter().skip(c).step_by(width).copied().collect(),
-                grand_mean: grand[c],
-            };
-        }
-        (row_means.clone(), grand)
-    } else {
-        let mut means = vec![0.0; family.n_cols * width];
-        let mut grand = vec![0.0; width];
-        for (c, &m) in family.members.iter().enumerate() {
-            if let Normalizer::Center {
-                row_means,
-                grand_mean,
-            } = &kernels[m].normalizer
-            {
-                grand[c] = *grand_mean;
-                for (j, mean) in row_means.iter().enumerate() {
-                    means[j * width + c] = *mean;
-                }
-            }
-        }
-        (Arc::new(means), grand)
-    };
-    family.centring = Some(Centring {
-        row_means,
-        col_means,
-        grand,
-    });
-}
-
-/// (1/n) Σ_j k_m(x_i, x_j) over the columns, row after row, one number per member; 0 where not wanted.
-fn row_means(family: &Family, wanted: &[bool]) -> Vec<f64> {
-    let n_rows = family.n_rows;
-    let width = wanted.len();
-    let cols: Vec<usize> = (0..family.n_cols).collect();
-    let weights = vec![1.0 / family.n_cols as f64; family.n_cols];
-    let members: Vec<usize> = (0..width).collect();
-    let mut means = vec![0.0; n_rows * width];
-    let block = family.block_rows();
-    means
-        .par_chunks_mut(block * width)
-        .enumerate()
-        .for_each(|(b, out)| {
-            let rows: Vec<usize> = (b * block..b * block + out.len() / width).collect();
-            let mut scorer = RowScorer::new(family, &members, &cols, Precision::Exact);
-            family.for_rows(&rows, |r, t| {
-                let scores = scorer.scores(t, &weights);
-                for (c, wanted) in wanted.iter().enumerate() {
-                    if *wanted {
-                        out[r * width + c] = scores[c];
-                    }
-                }
-            });
-        });
-    means
 }

@@ -3,10 +3,10 @@
 use super::Gram;
 use super::profile_table::Basis;
 use super::profile_table_f32::Exponentials;
+use super::row_cache::{RowCache, lock};
 use crate::data::Pairwise;
 use crate::kernel::Profile;
-use crate::kernel::statistic::{Line, Operand};
-use std::collections::{BTreeMap, HashMap};
+use crate::kernel::statistic::{OneColumn, Operand};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
@@ -21,10 +21,10 @@ pub(super) enum Source {
     /// Every row is this one.
     Same(Vec<f32>),
     /// Of one column of a view: computing a value takes less time than reading it.
-    Line {
+    OneColumn {
         left: Vec<f32>,
         right: Vec<f32>,
-        t: Line,
+        t: OneColumn,
     },
     /// A given matrix, in memory or mapped from a file.
     Given(Pairwise),
@@ -153,7 +153,7 @@ impl Family {
 
     /// The same family between these samples alone, where that costs next to nothing.
     pub(super) fn near(&self, rows: &[usize], cols: &[usize]) -> Option<Family> {
-        matches!(&*self.source, Source::Line { .. }).then(|| self.copied(rows, cols))
+        matches!(&*self.source, Source::OneColumn { .. }).then(|| self.copied(rows, cols))
     }
 
     /// k(x_i, x_i) of the row samples under member c, as normalised so far; none where it is not known.
@@ -181,7 +181,7 @@ impl Family {
                 }
             }
             Source::Same(row) => (0..rows.len()).for_each(|k| take(k, row)),
-            Source::Line { left, right, t } => {
+            Source::OneColumn { left, right, t } => {
                 let mut row = vec![0.0; self.n_cols];
                 for (k, &i) in rows.iter().enumerate() {
                     t.with_all(left[i], right, &mut row);
@@ -244,7 +244,7 @@ impl Family {
             Source::Stored(values) => Some(&values[i * self.n_cols..(i + 1) * self.n_cols]),
             Source::Same(row) => Some(row),
             Source::Given(matrix) => Some(matrix.row(i)),
-            Source::Line { .. } | Source::OnTheFly { .. } | Source::Composite { .. } => None,
+            Source::OneColumn { .. } | Source::OnTheFly { .. } | Source::Composite { .. } => None,
         }
     }
 
@@ -276,7 +276,7 @@ impl Family {
         room: &'a mut [f32],
     ) -> Option<&'a [f32]> {
         match &*self.source {
-            Source::Line { left, right, t } => {
+            Source::OneColumn { left, right, t } => {
                 let room = &mut room[..cols.len()];
                 t.with_all(left[i], &right[cols], room);
                 Some(room)
@@ -326,89 +326,4 @@ pub(super) fn composite_rows(
 pub(super) fn block_rows(n_cols: usize) -> usize {
     const BYTES: usize = 4 << 20;
     (BYTES / (4 * n_cols.max(1))).clamp(8, 256)
-}
-
-/// Rows of a statistic, bounded in number; the one used longest ago goes first.
-#[derive(Debug)]
-pub(super) struct RowCache {
-    capacity: usize,
-    clock: u64,
-    rows: HashMap<usize, (u64, Arc<[f32]>)>,
-    by_age: BTreeMap<u64, usize>,
-}
-
-impl RowCache {
-    pub(super) fn new(capacity: usize) -> Self {
-        RowCache {
-            capacity,
-            clock: 0,
-            rows: HashMap::new(),
-            by_age: BTreeMap::new(),
-        }
-    }
-
-    fn find(&mut self, rows: &[usize]) -> Vec<Option<Arc<[f32]>>> {
-        if self.rows.is_empty() {
-            return vec![None; rows.len()];
-        }
-        rows.iter()
-            .map(|i| {
-                let (age, row) = self.rows.get_mut(i)?;
-                self.by_age.remove(age);
-                self.clock += 1;
-                *age = self.clock;
-                self.by_age.insert(self.clock, *i);
-                Some(row.clone())
-            })
-            .collect()
-    }
-
-    fn insert(&mut self, rows: &[usize], values: &[f32], n_cols: usize) {
-        if rows.len() > self.capacity {
-            return;
-        }
-        for (k, &i) in rows.iter().enumerate() {
-            if self.rows.contains_key(&i) {
-                continue;
-            }
-            if self.rows.len() == self.capacity
-                && let Some((_, oldest)) = self.by_age.pop_first()
-            {
-                self.rows.remove(&oldest);
-            }
-            self.clock += 1;
-            self.by_age.insert(self.clock, i);
-            self.rows
-                .insert(i, (self.clock, values[k * n_cols..(k + 1) * n_cols].into()));
-        }
-    }
-}
-
-/// A poisoned cache is still a cache: rows are inserted whole.
-fn lock(cache: &Mutex<RowCache>) -> std::sync::MutexGuard<'_, RowCache> {
-    cache
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_cache_forgets_what_was_used_longest_ago() {
-        let mut cache = RowCache::new(4);
-        for i in 0..4 {
-            cache.insert(&[i], &[i as f32, 0.5], 2);
-        }
-        assert!(cache.find(&[0])[0].is_some());
-        cache.insert(&[9], &[9.0, 0.5], 2);
-        let found = cache.find(&[0, 1, 2, 3, 9]);
-        let there: Vec<bool> = found.iter().map(Option::is_some).collect();
-        assert_eq!(there, [true, false, true, true, true]);
-        assert_eq!(found[4].as_deref(), Some(&[9.0, 0.5][..]));
-        cache.insert(&[20, 21, 22, 23, 24], &[0.0; 10], 2);
-        assert!(cache.find(&[20])[0].is_none(), "more than fits is not kept");
-        assert_eq!(cache.rows.len(), cache.by_age.len());
-    }
 }

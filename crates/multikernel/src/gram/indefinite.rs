@@ -10,16 +10,16 @@ use crate::eigen::extremes;
 use crate::error::{Error, Result};
 use crate::kernel::Profile;
 use crate::math::mixed_dot;
-use crate::observe::{Observer, Progress};
+use crate::observe::{self, Observer};
 use crate::random::Random;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::str::FromStr;
 
-/// Up to so many samples the whole matrix is always looked at.
+/// Up to this many samples the whole matrix is always looked at.
 const EXACT: usize = 1000;
-/// Tolerated: so much of max|K|·n.
+/// Share of max|K|·n by which the smallest eigenvalue may be below 0.
 const TOLERATED: f64 = 1e-4;
 
 /// What to do with an indefinite matrix.
@@ -141,16 +141,14 @@ pub(super) fn check(
     if smallest >= floor {
         return Ok(None);
     }
-    let fits = |needed: u64, remedy: &str| {
-        if needed <= memory {
-            return Ok(());
-        }
-        Err(Error::Memory {
+    let fits = |needed: u64, remedy: &str| match needed <= memory {
+        true => Ok(()),
+        false => Err(Error::Memory {
             what: format!("making {name} of {n} samples positive semidefinite"),
             needed,
             available: memory,
             remedy: remedy.into(),
-        })
+        }),
     };
     match policy {
         Indefinite::Allow => Ok(None),
@@ -163,47 +161,55 @@ pub(super) fn check(
         )),
         Indefinite::Shift => {
             fits(4 * (n as u64).pow(2), "allow more memory")?;
-            // The estimate is never below the true eigenvalue: a little more makes it safe.
-            let shift = -1.01 * smallest;
-            let mut values = given.values();
-            values
-                .iter_mut()
-                .step_by(n + 1)
-                .for_each(|v| *v += shift as f32);
-            Ok(Some(Repaired {
-                matrix: Pairwise::new(n, n, values)?,
-                repair: Repair::Shift,
-                note: format!("{name} is indefinite: {shift:.3} was added to its diagonal"),
-            }))
+            shifted(given, name, smallest).map(Some)
         }
         Indefinite::Clip => {
             fits(
                 clip::bytes(n),
                 "allow more memory, or take `indefinite` shift, which needs less",
             )?;
-            let told = |done: u64| {
-                let stage = &format!("clipping {name}");
-                let total = 1;
-                let progress = Progress::Work { stage, done, total };
-                match observer.progress(&progress).is_break() {
-                    true => Err(Error::Stopped),
-                    false => Ok(()),
-                }
-            };
-            told(0)?;
-            let clipped = clip::clip(n, |i| given.row(i), largest).map_err(|e| e.within(name))?;
-            told(1)?;
-            Ok(clipped.map(|clipped| Repaired {
-                note: format!(
-                    "{name} is indefinite: its {} negative eigenvalues were set to 0, which changed it by {:.2} % (Frobenius norm)",
-                    clipped.projection.directions(),
-                    100.0 * clipped.change
-                ),
-                matrix: clipped.matrix,
-                repair: Repair::Clip(clipped.projection),
-            }))
+            clipped(given, name, largest, observer)
         }
     }
+}
+
+/// With enough added to the diagonal that no eigenvalue is below 0.
+fn shifted(given: &Given<'_>, name: &str, smallest: f64) -> Result<Repaired> {
+    let n = given.matrix.rows();
+    // The estimate is never below the true eigenvalue: a little more makes it safe.
+    let shift = -1.01 * smallest;
+    let mut values = given.values();
+    for value in values.iter_mut().step_by(n + 1) {
+        *value += shift as f32;
+    }
+    Ok(Repaired {
+        matrix: Pairwise::new(n, n, values)?,
+        repair: Repair::Shift,
+        note: format!("{name} is indefinite: {shift:.3} was added to its diagonal"),
+    })
+}
+
+/// With 0 in the place of its negative eigenvalues; none if there are none.
+fn clipped(
+    given: &Given<'_>,
+    name: &str,
+    largest: f64,
+    observer: &dyn Observer,
+) -> Result<Option<Repaired>> {
+    let stage = &format!("clipping {name}");
+    observe::work(observer, stage, 0, 1)?;
+    let clipped = clip::clip(given.matrix.rows(), |i| given.row(i), largest);
+    let clipped = clipped.map_err(|e| e.within(name))?;
+    observe::work(observer, stage, 1, 1)?;
+    Ok(clipped.map(|clipped| Repaired {
+        note: format!(
+            "{name} is indefinite: its {} negative eigenvalues were set to 0, which changed it by {:.2} % (Frobenius norm)",
+            clipped.projection.directions(),
+            100.0 * clipped.change
+        ),
+        matrix: clipped.matrix,
+        repair: Repair::Clip(clipped.projection),
+    }))
 }
 
 fn largest_entry(given: &Given<'_>) -> f64 {

@@ -36,7 +36,7 @@ const FINE_PER_CELL: usize = 1 << (FINE_BITS - CELL_BITS);
 const FRACTION_BITS: u32 = 52;
 const ONE_BITS: u64 = 0x3FF0_0000_0000_0000;
 const FRACTION_MASK: u64 = (1 << FRACTION_BITS) - 1;
-/// The round-off of an interpolated value is below so many units, by the size of the Lagrange coefficients.
+/// The round-off of an interpolated value is below this many units, by the size of the Lagrange coefficients.
 const ROUND: f64 = 1024.0;
 /// The widest range of u, in octaves: t below 2^−64 of the largest is told from 0 by no f32 statistic.
 const MAX_OCTAVES: i32 = 64;

@@ -17,10 +17,10 @@ const FEWEST: usize = 512;
 const FEW: usize = 1024;
 const MANY: usize = 8192;
 
-/// A looked-up value is off by at most so much of max(|φ| + u|φ'|).
+/// A looked-up value is off by at most this share of max(|φ| + u|φ'|).
 pub(super) const ROUND_OFF: f64 = 1.0 / (1 << 21) as f64;
 
-/// So many exponentials take no longer than a look-up, which needs a table first.
+/// Computing this number of exponentials takes no longer than a look-up, which needs a table first.
 const FEW_EXPONENTIALS: usize = 2;
 
 /// Σ c·exp(−t/w) of a few kernels: computing it is no dearer than looking it up.
@@ -183,7 +183,7 @@ fn room<const N: usize>(cells: impl Iterator<Item = [f64; 4]>) -> Option<Box<[Ce
 }
 
 impl FastTable {
-    /// From the cells of an f64 table, so many, that begin at u = `start`; none where f32 cannot hold them.
+    /// From this number of cells of an f64 table, which begin at u = `start`; none where f32 cannot hold them.
     pub(super) fn new(
         shift: f64,
         start: f64,

@@ -3,15 +3,13 @@
 use super::Gram;
 use super::build::{Side, Sides, build};
 use super::indefinite::{self, Given, Indefinite, Repair, Repaired};
+use super::kernel::Kernel;
+use super::widths::choose_widths;
 use crate::data::{Pairwise, ViewData, Views};
 use crate::error::{Error, Result};
 use crate::kernel::statistic::{Operand, Statistic};
-use crate::kernel::{KernelSpec, Kind, Normalize, Profile, Width, expand};
-use crate::math;
+use crate::kernel::{KernelSpec, Normalize, Profile, expand};
 use crate::observe::Observer;
-use crate::random::Random;
-use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// How a set is built.
@@ -32,135 +30,6 @@ impl Default for Options {
             seed: 0,
             indefinite: Indefinite::Error,
         }
-    }
-}
-
-/// A kernel fitted to training samples: everything that is needed to evaluate it on new ones.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Kernel {
-    /// Its name, unique in its set.
-    pub name: String,
-    /// Its group.
-    pub group: String,
-    /// What it is, with its width as a number.
-    pub spec: KernelSpec,
-    /// The training statistics of its normalisation.
-    pub normalizer: Normalizer,
-    /// What was done because its training matrix was indefinite.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repair: Option<Repair>,
-}
-
-/// The training statistics of a normalisation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Normalizer {
-    /// Nothing to be done.
-    None,
-    /// Values are divided by √(k(x,x) k(x',x')).
-    Spherical {
-        /// 1/√k(x,x) of the training samples; 0 where k(x,x) = 0.
-        factors: Vec<f64>,
-    },
-    /// Values are multiplied by this.
-    Factor(f64),
-    /// Row means of the training samples and their mean are taken off.
-    Center {
-        /// Mean of each training sample's row.
-        row_means: Vec<f64>,
-        /// Mean of all values.
-        grand_mean: f64,
-    },
-}
-
-impl Normalizer {
-    /// The same for some of the training samples, with the statistics of all.
-    pub(crate) fn select(&self, rows: &[usize]) -> Normalizer {
-        let pick = |values: &[f64]| rows.iter().map(|&i| values[i]).collect();
-        match self {
-            Normalizer::Spherical { factors } => Normalizer::Spherical {
-                factors: pick(factors),
-            },
-            Normalizer::Center {
-                row_means,
-                grand_mean,
-            } => Normalizer::Center {
-                row_means: pick(row_means),
-                grand_mean: *grand_mean,
-            },
-            Normalizer::None | Normalizer::Factor(_) => self.clone(),
-        }
-    }
-}
-
-/// Above this many samples, widths are chosen from a sample of pairs.
-const ALL_PAIRS: usize = 2000;
-/// About so many pairs are then looked at.
-const SAMPLED_PAIRS: usize = 2_000_000;
-/// From rows of at least so many samples.
-const SAMPLED_ROWS: usize = 200;
-
-impl Kernel {
-    /// The statistic and profile; none for a product or sum of kernels. A repaired kernel is a given matrix, whatever
-    /// it was made from.
-    pub(crate) fn parts(&self) -> Option<(Statistic, Profile)> {
-        match self.repair {
-            Some(_) => Some((Statistic::Given, Profile::Identity)),
-            None => self.described(),
-        }
-    }
-
-    /// The statistic and profile as the user described them.
-    fn described(&self) -> Option<(Statistic, Profile)> {
-        let exp = |width: Width| match width {
-            Width::Value(width) => Profile::Exp { width },
-            Width::Gamma(gamma) => Profile::Exp { width: 1.0 / gamma },
-            // Not reached once the set is fitted: widths are numbers then.
-            Width::Mean(factor) | Width::Median(factor) => Profile::Exp { width: factor },
-        };
-        Some(match self.spec.kind {
-            Kind::Linear if self.spec.normalize == Normalize::Spherical => {
-                (Statistic::UnitDot, Profile::Identity)
-            }
-            Kind::Linear => (Statistic::Dot, Profile::Identity),
-            Kind::Poly {
-                degree,
-                coef0,
-                gamma,
-            } => (
-                Statistic::Dot,
-                Profile::Poly {
-                    gamma,
-                    coef0,
-                    degree,
-                },
-            ),
-            Kind::Rbf(width) => (Statistic::SquaredDistance, exp(width)),
-            Kind::Laplacian(width) => (Statistic::L1, exp(width)),
-            Kind::Chi2(width) => (Statistic::Chi2, exp(width)),
-            Kind::Intersection => (Statistic::Intersection, Profile::Identity),
-            Kind::Distance(width) => (Statistic::Given, exp(width)),
-            Kind::Spectrum { k } => (Statistic::Spectrum { k }, Profile::Identity),
-            Kind::WeightedDegree { degree, shift } => (
-                Statistic::WeightedDegree { degree, shift },
-                Profile::Identity,
-            ),
-            Kind::Precomputed => (Statistic::Given, Profile::Identity),
-            Kind::Product { .. } | Kind::Sum { .. } => return None,
-        })
-    }
-
-    /// Whether spherical normalisation must scale rows and columns: not where k(x,x) = 1 already.
-    pub(crate) fn needs_factors(&self) -> bool {
-        self.spec.normalize == Normalize::Spherical
-            && !matches!(
-                self.parts(),
-                Some((Statistic::UnitDot, _) | (_, Profile::Exp { .. }))
-            )
-    }
-
-    /// The view it looks at.
-    pub fn view(&self) -> &str {
-        self.spec.view.as_deref().unwrap_or("")
     }
 }
 
@@ -328,18 +197,6 @@ fn cross(kernels: &[Kernel], columns: &[Side], views: &Views, memory: u64) -> Re
     Ok(gram)
 }
 
-impl Kernel {
-    fn unfitted(spec: KernelSpec) -> Kernel {
-        Kernel {
-            name: spec.name.clone().unwrap_or_default(),
-            group: spec.group.clone().unwrap_or_default(),
-            normalizer: Normalizer::None,
-            repair: None,
-            spec,
-        }
-    }
-}
-
 /// What kernels that were repaired look at, and the bytes it takes.
 #[derive(Default)]
 struct Repairs {
@@ -467,134 +324,6 @@ fn as_repaired(kernel: &Kernel, repair: &Repair, matrix: &Pairwise) -> Result<Pa
         Repair::Shift => values,
     };
     Pairwise::new(matrix.rows(), matrix.cols(), values)
-}
-
-/// Turns `mean` and `median` into numbers.
-fn choose_widths(
-    kernels: &mut [Kernel],
-    sides: &[Side],
-    seed: u64,
-    notes: &mut Vec<String>,
-) -> Result<()> {
-    let mut known: Vec<((usize, Typical), f64)> = Vec::new();
-    for kernel in kernels {
-        let Some((statistic, _)) = kernel.parts() else {
-            continue;
-        };
-        let view = kernel.view().to_owned();
-        let place = sides.iter().position(|s| s.serves(kernel, statistic));
-        let (Kind::Rbf(width) | Kind::Laplacian(width) | Kind::Chi2(width) | Kind::Distance(width)) =
-            &mut kernel.spec.kind
-        else {
-            continue;
-        };
-        let (factor, which) = match *width {
-            Width::Mean(factor) => (factor, Typical::Mean),
-            Width::Median(factor) => (factor, Typical::Median),
-            _ => continue,
-        };
-        let Some(s) = place else {
-            continue;
-        };
-        let typical = match known.iter().find(|(key, _)| *key == (s, which)) {
-            Some(&(_, typical)) => typical,
-            None => {
-                let (typical, pairs) = typical(&sides[s].operand, which, seed);
-                let first = known.iter().all(|((side, _), _)| *side != s);
-                if let Some(pairs) = pairs.filter(|_| first) {
-                    notes.push(format!(
-                        "view '{view}': widths are chosen from a sample of {pairs} pairs of samples (seed {seed})"
-                    ));
-                }
-                known.push(((s, which), typical));
-                typical
-            }
-        };
-        let value = factor * typical;
-        if !(value > 0.0 && value.is_finite()) {
-            return Err(Error::input(
-                format!("kernel '{}'", kernel.name),
-                format!(
-                    "the {} distance between samples in view '{view}' is {typical}",
-                    match which {
-                        Typical::Mean => "mean",
-                        Typical::Median => "median",
-                    }
-                ),
-                "give samples that differ there, or the width as a number, or leave this kernel out",
-            ));
-        }
-        *width = Width::Value(value);
-    }
-    Ok(())
-}
-
-/// What widths are multiples of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Typical {
-    Mean,
-    Median,
-}
-
-/// Mean or median of the statistic over pairs of different samples; how many pairs, if not all.
-fn typical(x: &Operand, which: Typical, seed: u64) -> (f64, Option<usize>) {
-    let n = x.len();
-    let everyone = n <= ALL_PAIRS;
-    let rows: Vec<usize> = if everyone {
-        (0..n).collect()
-    } else {
-        Random::new(seed).sample(n, (SAMPLED_PAIRS / n).max(SAMPLED_ROWS))
-    };
-    // The statistic is symmetric: of all pairs, half are enough.
-    let blocks = rows.par_chunks(64).map(|rows| {
-        let width = match rows.last() {
-            Some(last) if everyone => last + 1,
-            _ => n,
-        };
-        let mut block = vec![0.0; rows.len() * width];
-        x.block(rows, x, 0..width, &mut block);
-        (rows, block, width)
-    });
-    let pairs = |(rows, block, width): &(&[usize], Vec<f32>, usize),
-                 each: &mut dyn FnMut(&[f32])| {
-        for (row, &i) in block.chunks(*width).zip(*rows) {
-            each(&row[..i]);
-            if !everyone {
-                each(&row[i + 1..]);
-            }
-        }
-    };
-    let count = match everyone {
-        true => n * n.saturating_sub(1) / 2,
-        false => rows.len() * (n - 1),
-    };
-    if count == 0 {
-        return (0.0, None);
-    }
-    let typical = match which {
-        Typical::Mean => {
-            let sums = blocks.map(|block| {
-                let mut sum = 0.0;
-                pairs(&block, &mut |values| sum += math::sum(values));
-                sum
-            });
-            // In the order of the blocks, so that bits do not depend on the number of threads.
-            sums.collect::<Vec<f64>>().iter().sum::<f64>() / count as f64
-        }
-        Typical::Median => {
-            let mut values = Vec::with_capacity(count);
-            for block in blocks.collect::<Vec<_>>() {
-                pairs(&block, &mut |some| values.extend_from_slice(some));
-            }
-            let (below, &mut upper, _) = values.select_nth_unstable_by(count / 2, f32::total_cmp);
-            let lower = below.iter().copied().max_by(f32::total_cmp);
-            match lower.filter(|_| count.is_multiple_of(2)) {
-                Some(lower) => 0.5 * (f64::from(lower) + f64::from(upper)),
-                None => f64::from(upper),
-            }
-        }
-    };
-    (typical, (!everyone).then_some(count))
 }
 
 /// Samples with k(x, x) = 0 have no direction that spherical normalisation could keep. A few are usual, such as empty corners of

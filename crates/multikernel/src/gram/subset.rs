@@ -12,7 +12,7 @@ impl Family {
     /// The same kernels between some samples and others, their statistic copied.
     pub(super) fn copied(&self, rows: &[usize], cols: &[usize]) -> Family {
         let source = match &*self.source {
-            Source::Line { left, right, t } => Source::Line {
+            Source::OneColumn { left, right, t } => Source::OneColumn {
                 left: rows.iter().map(|&i| left[i]).collect(),
                 right: cols.iter().map(|&j| right[j]).collect(),
                 t: *t,
@@ -96,7 +96,7 @@ impl Gram {
     /// As [`Gram::copied_subset`]; none where something would have to be computed or read from a file.
     pub(crate) fn held_subset(&self, samples: &[usize], memory: u64) -> Option<Gram> {
         let is_held = |family: &Arc<Family>| match &*family.source {
-            Source::Stored(_) | Source::Same(_) | Source::Line { .. } => true,
+            Source::Stored(_) | Source::Same(_) | Source::OneColumn { .. } => true,
             Source::Given(matrix) => !matrix.is_mapped(),
             Source::OnTheFly { .. } | Source::Composite { .. } => false,
         };

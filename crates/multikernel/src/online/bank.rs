@@ -3,12 +3,12 @@
 //! Kernels over one statistic of a view are a family: the statistic is computed once per pair, and each of them costs its
 //! profile only.
 
+use super::sample::{Row, Sample, Schema};
 use super::support::Support;
-use super::tiles::{self, Base, LANES};
-use crate::data::{Csr, Dense, View, ViewData, Views};
+use crate::data::{View, ViewData, Views};
 use crate::error::{Error, Result};
 use crate::gram::{Kernel, Normalizer};
-use crate::kernel::statistic::Statistic;
+use crate::kernel::statistic::{self, Statistic};
 use crate::kernel::{Kind, Normalize, Profile};
 use std::ops::Range;
 
@@ -20,19 +20,10 @@ const LARGEST: f64 = 1e30;
 pub(super) struct Bank {
     kernels: Vec<Kernel>,
     views: Vec<Schema>,
-    /// View and kind of sum.
-    statistics: Vec<(usize, Base)>,
+    /// View and statistic of its rows as they are.
+    statistics: Vec<(usize, Statistic)>,
     maps: Vec<Map>,
     spherical: bool,
-}
-
-/// What a view looks like.
-#[derive(Debug, Clone)]
-pub(super) struct Schema {
-    pub(super) name: String,
-    pub(super) columns: Vec<String>,
-    /// Columns of a dense view; none if it is sparse.
-    pub(super) width: Option<usize>,
 }
 
 /// From statistics, or other kernels, to a kernel's value.
@@ -56,28 +47,6 @@ enum Of {
     Sum(Vec<usize>),
 }
 
-/// A sample as the kernels see it.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Sample {
-    pub(super) rows: Vec<Row>,
-    /// k_m(x, x)
-    pub(super) diagonal: Vec<f64>,
-    /// 1/√k_m(x, x) before spherical normalisation, 0 where that is 0; empty if no kernel needs it.
-    pub(super) roots: Vec<f64>,
-    /// 1/√Σx² of each view
-    pub(super) units: Vec<f64>,
-    /// Σx² and Σ|x| of each view
-    pub(super) sizes: Vec<(f64, f64)>,
-}
-
-/// A row of a view.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Row {
-    /// Padded with zeros to whole lanes.
-    Dense(Vec<f32>),
-    Sparse(Vec<u32>, Vec<f32>),
-}
-
 /// Room for the values of one chunk.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
@@ -98,64 +67,7 @@ impl Bank {
             kernels: Vec::new(),
         };
         for kernel in &kernels {
-            let wrong = |found: &str, remedy: &str| {
-                Err(Error::input(
-                    format!("kernel '{}'", kernel.name),
-                    found,
-                    remedy,
-                ))
-            };
-            if kernel.spec.normalize == Normalize::Center {
-                return wrong(
-                    "centring needs all samples, and a stream has no end",
-                    "leave the normalisation out, or take spherical",
-                );
-            }
-            let of = match (&kernel.spec.kind, kernel.parts()) {
-                (Kind::Product { of }, _) | (Kind::Sum { of }, _) => {
-                    let place = |name: &String| kernels.iter().position(|k| k.name == *name);
-                    let parts: Vec<usize> = of.iter().filter_map(place).collect();
-                    match kernel.spec.kind {
-                        Kind::Product { .. } => Of::Product(parts),
-                        _ => Of::Sum(parts),
-                    }
-                }
-                (_, Some((statistic, profile))) => {
-                    let (base, unit) = match statistic {
-                        Statistic::Dot => (Base::Dot, false),
-                        Statistic::UnitDot => (Base::Dot, true),
-                        Statistic::SquaredDistance => (Base::SquaredDistance, false),
-                        Statistic::L1 => (Base::L1, false),
-                        Statistic::Chi2 => (Base::Chi2, false),
-                        Statistic::Intersection => (Base::Intersection, false),
-                        Statistic::Spectrum { .. } | Statistic::WeightedDegree { .. } => {
-                            return wrong(
-                                "it looks at strings, and streams are of numbers",
-                                "give a kernel of numbers",
-                            );
-                        }
-                        Statistic::Given => {
-                            return wrong(
-                                "a given matrix cannot come with a stream",
-                                "give features, or train on the matrices with the command train",
-                            );
-                        }
-                    };
-                    let view = bank.view(kernel, views)?;
-                    let statistic = (view, base);
-                    let known = bank.statistics.iter().position(|s| *s == statistic);
-                    let statistic = known.unwrap_or_else(|| {
-                        bank.statistics.push(statistic);
-                        bank.statistics.len() - 1
-                    });
-                    Of::Statistic {
-                        statistic,
-                        unit,
-                        profile,
-                    }
-                }
-                (_, None) => return wrong("it is of a kind that streams do not know", ""),
-            };
+            let of = bank.origin(kernel, &kernels, views)?;
             bank.maps.push(Map {
                 of,
                 factor: match kernel.normalizer {
@@ -167,6 +79,60 @@ impl Bank {
         }
         bank.kernels = kernels;
         Ok(bank)
+    }
+
+    /// What a kernel's values are made from; its view and its statistic are added to those of the bank.
+    fn origin(&mut self, kernel: &Kernel, kernels: &[Kernel], views: &Views) -> Result<Of> {
+        let wrong = |found: &str, remedy: &str| {
+            let place = format!("kernel '{}'", kernel.name);
+            Err(Error::input(place, found, remedy))
+        };
+        if kernel.spec.normalize == Normalize::Center {
+            return wrong(
+                "centring needs all samples, and a stream has no end",
+                "leave the normalisation out, or take spherical",
+            );
+        }
+        let parts = |of: &[String]| -> Vec<usize> {
+            let place = |name: &String| kernels.iter().position(|k| k.name == *name);
+            of.iter().filter_map(place).collect()
+        };
+        match &kernel.spec.kind {
+            Kind::Product { of } => return Ok(Of::Product(parts(of))),
+            Kind::Sum { of } => return Ok(Of::Sum(parts(of))),
+            _ => {}
+        }
+        let Some((statistic, profile)) = kernel.parts() else {
+            return wrong("it is of a kind that streams do not know", "");
+        };
+        match statistic.about().of {
+            statistic::Of::Numbers => {}
+            statistic::Of::Strings => {
+                return wrong(
+                    "it looks at strings, and streams are of numbers",
+                    "give a kernel of numbers",
+                );
+            }
+            statistic::Of::GivenMatrix => {
+                return wrong(
+                    "a given matrix cannot come with a stream",
+                    "give features, or train on the matrices with the command train",
+                );
+            }
+        }
+        let unit = statistic == Statistic::UnitDot;
+        let base = if unit { Statistic::Dot } else { statistic };
+        let wanted = (self.view(kernel, views)?, base);
+        let known = self.statistics.iter().position(|s| *s == wanted);
+        let statistic = known.unwrap_or_else(|| {
+            self.statistics.push(wanted);
+            self.statistics.len() - 1
+        });
+        Ok(Of::Statistic {
+            statistic,
+            unit,
+            profile,
+        })
     }
 
     /// The place of a kernel's view among those of the bank.
@@ -246,48 +212,17 @@ impl Bank {
 
     /// A sample from its rows, one for each view of the bank.
     pub(super) fn sample(&self, rows: Vec<Row>) -> Result<Sample> {
-        let sizes: Vec<(f64, f64)> = rows.iter().map(Row::sizes).collect();
-        for (v, (square, _)) in sizes.iter().enumerate() {
-            if *square > LARGEST {
-                return Err(Error::input(
-                    format!("view '{}'", self.views[v].name),
-                    format!("the sum of its squared values is {square:.1e}"),
-                    "scale the view",
-                ));
-            }
-        }
-        for &(v, base) in &self.statistics {
-            if matches!(base, Base::Chi2 | Base::Intersection)
-                && let Some(value) = rows[v].values().iter().find(|x| **x < 0.0)
-            {
-                return Err(Error::input(
-                    format!("view '{}'", self.views[v].name),
-                    format!("a value is {value}"),
-                    "chi2 and intersection need values ≥ 0",
-                ));
-            }
-        }
-        let mut diagonal: Vec<f64> = Vec::with_capacity(self.maps.len());
-        let mut roots = Vec::new();
+        let mut sample = Sample {
+            sizes: rows.iter().map(Row::sizes).collect(),
+            units: Vec::new(),
+            diagonal: Vec::with_capacity(self.maps.len()),
+            roots: Vec::new(),
+            rows,
+        };
+        self.check(&sample)?;
+        sample.units = sample.sizes.iter().map(|s| s.to_unit()).collect();
         for (m, map) in self.maps.iter().enumerate() {
-            let raw = match &map.of {
-                Of::Statistic {
-                    statistic,
-                    unit,
-                    profile,
-                } => {
-                    let (view, base) = self.statistics[*statistic];
-                    let t = match base {
-                        Base::Dot if *unit => f64::from(u8::from(sizes[view].0 > 0.0)),
-                        Base::Dot => sizes[view].0,
-                        Base::Intersection => sizes[view].1,
-                        Base::SquaredDistance | Base::L1 | Base::Chi2 => 0.0,
-                    };
-                    profile.value(t)
-                }
-                Of::Product(parts) => parts.iter().map(|&k| diagonal[k]).product(),
-                Of::Sum(parts) => parts.iter().map(|&k| diagonal[k]).sum(),
-            };
+            let raw = self.self_value(map, &sample);
             if raw.is_nan() || raw.abs() > LARGEST {
                 return Err(Error::input(
                     format!("kernel '{}'", self.kernels[m].name),
@@ -298,23 +233,58 @@ impl Bank {
             let positive = raw > 0.0;
             if self.spherical {
                 let root = if positive { 1.0 / raw.sqrt() } else { 0.0 };
-                roots.push(if map.spherical { root } else { 1.0 });
+                sample.roots.push(if map.spherical { root } else { 1.0 });
             }
-            diagonal.push(match map.spherical {
+            sample.diagonal.push(match map.spherical {
                 true => f64::from(u8::from(positive)),
                 false => (map.factor * raw).max(0.0),
             });
         }
-        Ok(Sample {
-            units: sizes
-                .iter()
-                .map(|s| if s.0 > 0.0 { 1.0 / s.0.sqrt() } else { 0.0 })
-                .collect(),
-            rows,
-            diagonal,
-            roots,
-            sizes,
-        })
+        Ok(sample)
+    }
+
+    /// Whether products fit into f32, and values are what the statistics need.
+    fn check(&self, sample: &Sample) -> Result<()> {
+        let wrong = |v: usize, found: String, remedy: String| {
+            let place = format!("view '{}'", self.views[v].name);
+            Err(Error::input(place, found, remedy))
+        };
+        let squares = sample.sizes.iter().map(|sizes| sizes.squares);
+        if let Some((v, square)) = squares.enumerate().find(|(_, square)| *square > LARGEST) {
+            let found = format!("the sum of its squared values is {square:.1e}");
+            return wrong(v, found, "scale the view".into());
+        }
+        for &(v, statistic) in &self.statistics {
+            if statistic.about().needs_nonnegative
+                && let Some(value) = sample.rows[v].values().iter().find(|x| **x < 0.0)
+            {
+                let found = format!("a value is {value}");
+                let name = statistic.about().name;
+                return wrong(v, found, format!("{name} needs values ≥ 0"));
+            }
+        }
+        Ok(())
+    }
+
+    /// k(x, x) before normalisation, from the diagonal of earlier kernels where it is made of them.
+    fn self_value(&self, map: &Map, sample: &Sample) -> f64 {
+        match &map.of {
+            Of::Statistic {
+                statistic,
+                unit,
+                profile,
+            } => {
+                let (view, statistic) = self.statistics[*statistic];
+                let (about, sizes) = (statistic.about(), sample.sizes[view]);
+                profile.value(match (about.is_distance, unit) {
+                    (true, _) => 0.0,
+                    (false, true) => f64::from(u8::from(sizes.squares > 0.0)),
+                    (false, false) => sizes.get(about.size),
+                })
+            }
+            Of::Product(parts) => parts.iter().map(|&k| sample.diagonal[k]).product(),
+            Of::Sum(parts) => parts.iter().map(|&k| sample.diagonal[k]).sum(),
+        }
     }
 
     /// k_m(x, x_j) of all kernels for some slots of the support, into `scratch.by_slot`.
@@ -329,9 +299,9 @@ impl Bank {
         scratch.statistics.resize(self.statistics.len() * n, 0.0);
         scratch.values.resize(kernels * n, 0.0);
         scratch.by_slot.resize(kernels * n, 0.0);
-        for (s, &(view, base)) in self.statistics.iter().enumerate() {
+        for (s, &(view, statistic)) in self.statistics.iter().enumerate() {
             let out = &mut scratch.statistics[s * n..(s + 1) * n];
-            support.statistic(view, base, sample, slots.clone(), out);
+            support.statistic(view, statistic, sample, slots.clone(), out);
         }
         for (m, map) in self.maps.iter().enumerate() {
             let (before, rest) = scratch.values.split_at_mut(m * n);
@@ -343,35 +313,24 @@ impl Bank {
                     profile,
                 } => {
                     let t = &scratch.statistics[statistic * n..(statistic + 1) * n];
-                    match profile {
-                        Profile::Exp { width } => tiles::exponentials(t, *width, out),
-                        Profile::Identity if *unit => {
-                            let view = self.statistics[*statistic].0;
-                            for ((out, t), j) in out.iter_mut().zip(t).zip(slots.clone()) {
-                                let both = sample.units[view] * support.unit(view, j);
-                                *out = (f64::from(*t) * both) as f32;
-                            }
+                    if *unit {
+                        let view = self.statistics[*statistic].0;
+                        for ((out, t), j) in out.iter_mut().zip(t).zip(slots.clone()) {
+                            let both = sample.units[view] * support.unit(view, j);
+                            *out = (f64::from(*t) * both) as f32;
                         }
-                        Profile::Identity => out.copy_from_slice(t),
-                        Profile::Poly { .. } => {
-                            for (out, t) in out.iter_mut().zip(t) {
-                                *out = profile.value(f64::from(*t)) as f32;
-                            }
-                        }
+                    } else {
+                        profile.values(t, out);
                     }
                 }
-                Of::Product(parts) => {
-                    out.fill(1.0);
+                Of::Product(parts) | Of::Sum(parts) => {
+                    let product = matches!(map.of, Of::Product(_));
+                    out.fill(f32::from(u8::from(product)));
                     for &k in parts {
                         let part = &before[k * n..(k + 1) * n];
-                        out.iter_mut().zip(part).for_each(|(o, p)| *o *= p);
-                    }
-                }
-                Of::Sum(parts) => {
-                    out.fill(0.0);
-                    for &k in parts {
-                        let part = &before[k * n..(k + 1) * n];
-                        out.iter_mut().zip(part).for_each(|(o, p)| *o += p);
+                        for (out, part) in out.iter_mut().zip(part) {
+                            *out = if product { *out * part } else { *out + part };
+                        }
                     }
                 }
             }
@@ -408,104 +367,5 @@ impl Bank {
                 })
             })
             .collect()
-    }
-}
-
-impl Schema {
-    fn check(&self, data: &ViewData) -> Result<()> {
-        let place = || format!("view '{}'", self.name);
-        match (data, self.width) {
-            (ViewData::Dense(x), Some(width)) if x.cols() != width => Err(Error::input(
-                place(),
-                format!("it has {} columns, at first it had {width}", x.cols()),
-                "give every example the same columns",
-            )),
-            (ViewData::Dense(_), _) | (ViewData::Sparse(_), None) => Ok(()),
-            (ViewData::Sparse(x), Some(width)) if x.cols() <= width => Ok(()),
-            (other, _) => Err(Error::input(
-                place(),
-                format!("it is of kind '{}', at first it was not", other.kind()),
-                "give every example the same views",
-            )),
-        }
-    }
-
-    /// Rows put together again, without their padding.
-    fn data<'r>(&self, rows: impl Iterator<Item = &'r Row>) -> Result<ViewData> {
-        match self.width {
-            Some(width) => {
-                let mut values = Vec::new();
-                let mut n = 0;
-                for row in rows {
-                    values.extend_from_slice(&row.values()[..width]);
-                    n += 1;
-                }
-                Ok(ViewData::Dense(Dense::new(n, width, values)?))
-            }
-            None => {
-                let (mut starts, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
-                for row in rows {
-                    if let Row::Sparse(columns, numbers) = row {
-                        indices.extend_from_slice(columns);
-                        values.extend_from_slice(numbers);
-                    }
-                    starts.push(values.len());
-                }
-                let cols = indices.iter().max().map_or(1, |c| *c as usize + 1);
-                Ok(ViewData::Sparse(Csr::new(cols, starts, indices, values)?))
-            }
-        }
-    }
-
-    /// Row `i` of a view of this kind, made ready.
-    pub(super) fn row(&self, data: &ViewData, i: usize) -> Row {
-        match (data, self.width) {
-            (ViewData::Sparse(x), Some(width)) => {
-                let mut dense = vec![0.0; width.next_multiple_of(LANES)];
-                let (columns, values) = x.row(i);
-                for (c, v) in columns.iter().zip(values) {
-                    dense[*c as usize] = *v;
-                }
-                Row::Dense(dense)
-            }
-            (ViewData::Dense(x), None) => {
-                let row = x.row(i).iter().enumerate().filter(|(_, v)| **v != 0.0);
-                let (columns, values) = row.map(|(c, v)| (c as u32, *v)).unzip();
-                Row::Sparse(columns, values)
-            }
-            _ => Row::new(data, i),
-        }
-    }
-}
-
-impl Row {
-    fn new(data: &ViewData, i: usize) -> Row {
-        match data {
-            ViewData::Dense(x) => {
-                let mut row = x.row(i).to_vec();
-                row.resize(row.len().next_multiple_of(LANES), 0.0);
-                Row::Dense(row)
-            }
-            ViewData::Sparse(x) => {
-                let (columns, values) = x.row(i);
-                Row::Sparse(columns.to_vec(), values.to_vec())
-            }
-            ViewData::Strings(_) | ViewData::Pairwise(_) => Row::Sparse(Vec::new(), Vec::new()),
-        }
-    }
-
-    pub(super) fn values(&self) -> &[f32] {
-        match self {
-            Row::Dense(values) | Row::Sparse(_, values) => values,
-        }
-    }
-
-    /// Σx² and Σ|x|.
-    fn sizes(&self) -> (f64, f64) {
-        let values = self.values();
-        (
-            values.iter().map(|&v| f64::from(v) * f64::from(v)).sum(),
-            values.iter().map(|&v| f64::from(v.abs())).sum(),
-        )
     }
 }

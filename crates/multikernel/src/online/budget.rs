@@ -145,7 +145,7 @@ impl Online {
     /// The support vector on which a sample's projection in K_β is longest, and its kernel values with the sample.
     fn most_like(
         &self,
-        sample: &super::bank::Sample,
+        sample: &super::sample::Sample,
         scratch: &mut Scratch,
     ) -> Option<(usize, Vec<f64>)> {
         let kernels = self.bank.n_kernels();
@@ -176,7 +176,7 @@ impl Online {
     /// The lengths of θ follow a change of coefficients at a sample.
     fn change_lengths(
         &mut self,
-        sample: &super::bank::Sample,
+        sample: &super::sample::Sample,
         changes: &[Change],
         scratch: &mut Scratch,
     ) {

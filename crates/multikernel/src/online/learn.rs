@@ -1,6 +1,7 @@
 //! Predicting and learning.
 
-use super::bank::{Sample, Scratch};
+use super::bank::Scratch;
+use super::sample::Sample;
 use super::support::{Change, Partial, Slot};
 use super::{Online, Outcome, Rule, Waiting};
 use crate::data::Views;

@@ -35,11 +35,11 @@ mod budget;
 mod learn;
 mod report;
 mod rules;
+mod sample;
 mod state;
 mod support;
 #[cfg(test)]
 mod tests;
-mod tiles;
 
 pub use bound::MistakeBound;
 pub use budget::{Budget, Keep};
@@ -52,8 +52,9 @@ use crate::gram::{Kernel, KernelSet, Options};
 use crate::kernel::{KernelSpec, Kind, Width};
 use crate::norm::{BlockNorm, NormSpec};
 use crate::solve::steps::{Adaptive, Combiner, Theta};
-use bank::{Bank, Sample};
+use bank::Bank;
 use bound::Comparator;
+use sample::Sample;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, VecDeque};
 use support::Support;

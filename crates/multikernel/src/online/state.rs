@@ -1,7 +1,8 @@
 //! Snapshots and the state of a stream. Both are one file: an ordinary model, with tensors and a text beside it from which the
 //! learner goes on to the same bits.
 
-use super::bank::{Bank, Row, Sample};
+use super::bank::Bank;
+use super::sample::{Row, Sample};
 use super::support::{Slot, Support};
 use super::{Online, Report, Rule, Settings, Waiting};
 use crate::data::{ViewData, Views};

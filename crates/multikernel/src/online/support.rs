@@ -3,8 +3,10 @@
 //! A slot's place decides where its terms stand in every sum, so it is part of the state. Sums over the support are made of
 //! sums over chunks of [`CHUNK`] slots: a chunk that did not change need not be summed again, and the bits are the same.
 
-use super::bank::{Bank, Row, Sample, Scratch};
-use super::tiles::{self, Base, LANES};
+use super::bank::{Bank, Scratch};
+use super::sample::{Row, Sample, Sizes};
+use crate::kernel::statistic::Statistic;
+use crate::kernel::statistic::one_to_many::{self, LANES};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -44,8 +46,7 @@ struct Rows {
     form: RowForm,
     /// 1/√Σx²
     units: Vec<f64>,
-    /// Σx² and Σ|x|
-    sizes: Vec<(f64, f64)>,
+    sizes: Vec<Sizes>,
 }
 
 #[derive(Debug)]
@@ -291,7 +292,7 @@ impl Support {
     pub(super) fn statistic(
         &self,
         view: usize,
-        base: Base,
+        statistic: Statistic,
         sample: &Sample,
         slots: Range<usize>,
         out: &mut [f32],
@@ -300,14 +301,14 @@ impl Support {
         match (&rows.form, &sample.rows[view]) {
             (RowForm::Dense { stride, values }, Row::Dense(x)) => {
                 let rows = &values[slots.start * stride..slots.end * stride];
-                tiles::dense(base, x, rows, *stride, out);
+                one_to_many::dense(statistic, x, rows, *stride, out);
             }
             (RowForm::Sparse(all), Row::Sparse(columns, values)) => {
-                let (square, absolute) = sample.sizes[view];
+                let size = statistic.about().size;
+                let x = (&columns[..], &values[..], sample.sizes[view].get(size));
                 for (out, j) in out.iter_mut().zip(slots) {
-                    let squares = (square, rows.sizes[j].0);
-                    let row = (&all[j].0[..], &all[j].1[..]);
-                    *out = tiles::sparse(base, (columns, values), absolute, squares, row);
+                    let row = (&all[j].0[..], &all[j].1[..], rows.sizes[j].get(size));
+                    *out = one_to_many::sparse(statistic, x, row);
                 }
             }
             _ => unreachable!("samples have the form of their views"),

@@ -5,7 +5,7 @@
 //! panel of [`LANES`] columns after another, up to the diagonal; 6 × 16 sums fill twelve of the sixteen registers. Long
 //! rows are cut into pieces of at most [`PIECE`] values, so that block and panel stay in the caches.
 
-use super::product::Rows;
+use super::product::DenseRows;
 use std::ops::Range;
 
 /// Rows that share the work of preparing a panel.
@@ -28,7 +28,7 @@ pub(super) fn available() -> bool {
 
 /// Dot products of samples `rows` with samples 0 up to themselves, at least, into full rows of `stride` values.
 #[cfg(target_arch = "x86_64")]
-pub(super) fn dots(x: &Rows, rows: Range<usize>, out: &mut [f32], stride: usize) {
+pub(super) fn dots(x: &DenseRows, rows: Range<usize>, out: &mut [f32], stride: usize) {
     assert!(available());
     if x.width == 0 {
         out.fill(0.0);
@@ -76,14 +76,14 @@ pub(super) fn dots(x: &Rows, rows: Range<usize>, out: &mut [f32], stride: usize)
 
 /// No other processor gets here: [`available`] says so.
 #[cfg(not(target_arch = "x86_64"))]
-pub(super) fn dots(_: &Rows, _: Range<usize>, _: &mut [f32], _: usize) {
+pub(super) fn dots(_: &DenseRows, _: Range<usize>, _: &mut [f32], _: usize) {
     unreachable!("asked for where it is not available");
 }
 
 /// Value k of every sample side by side; samples that are missing leave zeros.
 #[cfg(target_arch = "x86_64")]
 fn pack<const W: usize>(
-    x: &Rows,
+    x: &DenseRows,
     samples: Range<usize>,
     piece: &Range<usize>,
     out: &mut [[f32; W]],
@@ -100,7 +100,12 @@ fn pack<const W: usize>(
 
 /// As [`pack`], for a panel: whole panels are turned eight by eight values.
 #[cfg(target_arch = "x86_64")]
-fn pack_panel(x: &Rows, samples: Range<usize>, piece: &Range<usize>, out: &mut [[f32; LANES]]) {
+fn pack_panel(
+    x: &DenseRows,
+    samples: Range<usize>,
+    piece: &Range<usize>,
+    out: &mut [[f32; LANES]],
+) {
     const TURNED: usize = 8;
     if samples.len() < LANES {
         return pack(x, samples, piece, out);
@@ -211,7 +216,7 @@ mod tests {
             (7, 0),
         ] {
             let values = (0..n * width).map(|i| ((i * 7) % 11) as f32 - 5.0);
-            let x = Rows {
+            let x = DenseRows {
                 width,
                 values: values.collect(),
             };

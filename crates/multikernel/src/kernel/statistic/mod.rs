@@ -1,22 +1,26 @@
 //! Statistics: one number t for each pair of samples of a view.
 //!
 //! A view is made ready for a statistic once ([`Statistic::prepare`]); after that, blocks of t are asked for
-//! ([`Operand::block`]). Dense rows go through matrix products or vectorised tiles, sparse rows through an inverted
+//! ([`Operand::block`]). Dense rows go through matrix products or vectorised panels, sparse rows through an inverted
 //! index, strings through k-mer counts or bit planes.
 
+mod formulas;
 mod lower;
 mod numbers;
+pub(crate) mod one_to_many;
+mod panels;
 mod prepare;
 mod product;
 mod sparse;
 mod spectrum;
 #[cfg(test)]
 mod tests;
-mod tiles;
 mod weighted_degree;
 
 use crate::data::Pairwise;
-pub(crate) use product::Line;
+pub(crate) use formulas::Size;
+use formulas::{Formula, with_formula};
+pub(crate) use product::OneColumn;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -51,6 +55,62 @@ pub enum Statistic {
     Given,
 }
 
+/// What a statistic is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Of {
+    Numbers,
+    Strings,
+    GivenMatrix,
+}
+
+/// What there is to know about a statistic beside its formula.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct About {
+    /// Its name in messages.
+    pub(crate) name: &'static str,
+    pub(crate) of: Of,
+    /// t(x, x) = 0; otherwise, for numbers, t(x, x) is the size of x.
+    pub(crate) is_distance: bool,
+    pub(crate) size: Size,
+    /// It has no meaning for values below 0.
+    pub(crate) needs_nonnegative: bool,
+}
+
+impl Statistic {
+    pub(crate) fn about(self) -> About {
+        let (name, of) = match self {
+            Statistic::UnitDot => ("dot product of unit rows", Of::Numbers),
+            Statistic::Spectrum { .. } => ("spectrum", Of::Strings),
+            Statistic::WeightedDegree { .. } => {
+                return About::without_formula("weighted-degree", Of::Strings);
+            }
+            Statistic::Given => {
+                return About::without_formula("a given matrix's kernel", Of::GivenMatrix);
+            }
+            _ => (with_formula!(self, F => F::NAME), Of::Numbers),
+        };
+        with_formula!(self, F => About {
+            name,
+            of,
+            is_distance: F::IS_DISTANCE,
+            size: F::SIZE,
+            needs_nonnegative: F::NEEDS_NONNEGATIVE,
+        })
+    }
+}
+
+impl About {
+    fn without_formula(name: &'static str, of: Of) -> About {
+        About {
+            name,
+            of,
+            is_distance: false,
+            size: Size::Squares,
+            needs_nonnegative: false,
+        }
+    }
+}
+
 /// A view made ready for one statistic.
 ///
 /// Of two operands that meet in [`block`](Operand::block), at least one must hold the training samples (or both the
@@ -77,12 +137,12 @@ pub struct Operand {
 enum Samples {
     /// For matrix products; distances are measured from the centre.
     Rows {
-        rows: product::Rows,
+        rows: product::DenseRows,
         centre: Arc<Vec<f32>>,
         dictionary: Option<Arc<spectrum::Dictionary>>,
     },
-    /// For tiles.
-    Panels(tiles::Panels),
+    /// For panels.
+    Panels(panels::Panels),
     /// For the inverted index.
     Sparse {
         sparse: sparse::Sparse,
@@ -91,11 +151,7 @@ enum Samples {
     /// Strings of equal length.
     Strings(weighted_degree::Strings),
     /// A given matrix, with its lowest and highest value.
-    Given {
-        matrix: Pairwise,
-        lowest: f32,
-        highest: f32,
-    },
+    Given { matrix: Pairwise, range: (f32, f32) },
 }
 
 impl Operand {
@@ -148,22 +204,11 @@ impl Operand {
                 }
             }
             (Samples::Panels(left), Samples::Panels(right)) => {
-                let term = match self.statistic {
-                    Statistic::L1 => tiles::Term::L1,
-                    Statistic::Chi2 => tiles::Term::Chi2,
-                    _ => tiles::Term::Minimum,
-                };
-                left.block(term, rows, right, cols, out);
+                with_formula!(self.statistic, F => left.block::<F>(rows, right, cols, out));
             }
             (Samples::Sparse { sparse: left, .. }, Samples::Sparse { sparse: right, .. }) => {
-                left.block(
-                    self.statistic,
-                    &self.sizes,
-                    rows,
-                    (right, &other.sizes),
-                    cols,
-                    out,
-                );
+                let (sizes, right) = (&self.sizes, (right, &other.sizes[..]));
+                with_formula!(self.statistic, F => left.block::<F>(sizes, rows, right, cols, out));
             }
             (Samples::Strings(left), Samples::Strings(right)) => left.block(rows, right, cols, out),
             (Samples::Given { matrix: left, .. }, Samples::Given { matrix: right, .. }) => {
@@ -186,14 +231,13 @@ impl Operand {
     }
 
     /// Its one column, where t of two numbers costs no more than reading it would.
-    pub(crate) fn line(&self) -> Option<(&[f32], Line)> {
-        let t = match self.statistic {
-            Statistic::Dot | Statistic::UnitDot => Line::Product,
-            Statistic::SquaredDistance => Line::Square,
-            _ => return None,
-        };
+    pub(crate) fn one_column(&self) -> Option<(&[f32], OneColumn)> {
         match &self.samples {
-            Samples::Rows { rows, .. } if rows.width == 1 => Some((&rows.values, t)),
+            Samples::Rows {
+                rows, dictionary, ..
+            } if rows.width == 1 && dictionary.is_none() => {
+                Some((&rows.values, OneColumn(self.statistic)))
+            }
             _ => None,
         }
     }
@@ -218,7 +262,7 @@ impl Operand {
             && x.width == 1
         {
             for (i, out) in rows.zip(out.chunks_exact_mut(n)) {
-                Line::Square.with_all(x.values[i], &x.values[..=i], out);
+                OneColumn(self.statistic).with_all(x.values[i], &x.values[..=i], out);
             }
             return;
         }
@@ -247,10 +291,10 @@ impl Operand {
 
     /// t of sample i with itself; none where it is not known (new samples of a given matrix).
     pub fn diagonal(&self, i: usize) -> Option<f32> {
-        match (&self.samples, self.statistic) {
-            (Samples::Strings(strings), _) => Some(strings.diagonal[i]),
-            (Samples::Given { matrix, .. }, _) => self.training.then(|| matrix.row(i)[i]),
-            (_, Statistic::SquaredDistance | Statistic::L1 | Statistic::Chi2) => Some(0.0),
+        match &self.samples {
+            Samples::Strings(strings) => Some(strings.diagonal[i]),
+            Samples::Given { matrix, .. } => self.training.then(|| matrix.row(i)[i]),
+            _ if self.statistic.about().is_distance => Some(0.0),
             _ => Some(self.sizes[i] as f32),
         }
     }
@@ -261,37 +305,29 @@ impl Operand {
         // d·2⁻²³ of the product of the norms.
         let rounding = 1.0 + 1e-6 + self.width.max(1) as f64 * f64::from(f32::EPSILON);
         let (a, b) = (self.largest, other.largest);
-        match (&self.samples, &other.samples, self.statistic) {
-            (Samples::Strings(strings), ..) => (0.0, strings.highest() * rounding),
-            (
-                Samples::Given {
-                    lowest: low,
-                    highest: high,
-                    ..
-                },
-                Samples::Given {
-                    lowest: other_low,
-                    highest: other_high,
-                    ..
-                },
-                _,
-            ) => match (self.training, other.training) {
-                (true, false) => (f64::from(*other_low), f64::from(*other_high)),
-                _ => (f64::from(*low), f64::from(*high)),
-            },
-            (.., Statistic::SquaredDistance) => (0.0, (a.sqrt() + b.sqrt()).powi(2) * rounding),
-            (.., Statistic::L1 | Statistic::Chi2) => (0.0, (a + b) * rounding),
-            (.., Statistic::Intersection) => (0.0, a.min(b) * rounding),
-            _ => {
+        match (&self.samples, &other.samples) {
+            (Samples::Strings(strings), _) => return (0.0, strings.highest() * rounding),
+            (Samples::Given { range: own, .. }, Samples::Given { range, .. }) => {
+                let new = if self.training && !other.training {
+                    range
+                } else {
+                    own
+                };
+                return (f64::from(new.0), f64::from(new.1));
+            }
+            _ => {}
+        }
+        let about = self.statistic.about();
+        match (about.size, about.is_distance) {
+            (Size::Squares, true) => (0.0, (a.sqrt() + b.sqrt()).powi(2) * rounding),
+            (Size::Absolute, true) => (0.0, (a + b) * rounding),
+            (Size::Absolute, false) => (0.0, a.min(b) * rounding),
+            (Size::Squares, false) => {
                 let highest = (a * b).sqrt() * rounding;
-                (
-                    if self.nonnegative && other.nonnegative {
-                        0.0
-                    } else {
-                        -highest
-                    },
-                    highest,
-                )
+                match self.nonnegative && other.nonnegative {
+                    true => (0.0, highest),
+                    false => (-highest, highest),
+                }
             }
         }
     }

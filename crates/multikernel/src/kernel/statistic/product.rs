@@ -1,5 +1,7 @@
 //! Dot products and squared distances of dense rows, by matrix products.
 
+use super::Statistic;
+use super::formulas::{Dot, Formula, SquaredDistance, TERMS_IN_F32, with_formula};
 use crate::math;
 use multiversion::multiversion;
 use rayon::prelude::*;
@@ -9,26 +11,29 @@ use std::ops::Range;
 /// distance is summed directly.
 const CANCELLED: f32 = 1.0 / 64.0;
 
-/// f32 terms summed before the sum goes on in f64.
-const CHUNK: usize = 256;
-
 /// Rows of numbers, one after the other.
 #[derive(Debug)]
-pub(super) struct Rows {
+pub(super) struct DenseRows {
     pub(super) width: usize,
     pub(super) values: Vec<f32>,
 }
 
-impl Rows {
+impl DenseRows {
     pub(super) fn row(&self, i: usize) -> &[f32] {
         &self.values[i * self.width..(i + 1) * self.width]
     }
 
-    pub(super) fn dot(&self, rows: &[usize], other: &Rows, cols: Range<usize>, out: &mut [f32]) {
+    pub(super) fn dot(
+        &self,
+        rows: &[usize],
+        other: &DenseRows,
+        cols: Range<usize>,
+        out: &mut [f32],
+    ) {
         let right = &other.values[cols.start * self.width..cols.end * self.width];
         if self.width == 1 && !cols.is_empty() {
             for (&i, out) in rows.iter().zip(out.chunks_exact_mut(cols.len())) {
-                Line::Product.with_all(self.values[i], right, out);
+                column::<Dot>(self.values[i], right, out);
             }
             return;
         }
@@ -52,7 +57,7 @@ impl Rows {
         &self,
         squares: &[f64],
         rows: &[usize],
-        (other, other_squares): (&Rows, &[f64]),
+        (other, other_squares): (&DenseRows, &[f64]),
         cols: Range<usize>,
         out: &mut [f32],
     ) {
@@ -61,7 +66,7 @@ impl Rows {
         }
         if self.width == 1 {
             for (&i, out) in rows.iter().zip(out.chunks_exact_mut(cols.len())) {
-                Line::Square.with_all(self.values[i], &other.values[cols.clone()], out);
+                column::<SquaredDistance>(self.values[i], &other.values[cols.clone()], out);
             }
             return;
         }
@@ -76,7 +81,7 @@ impl Rows {
         &self,
         squares: &[f64],
         i: usize,
-        (other, other_squares): (&Rows, &[f64]),
+        (other, other_squares): (&DenseRows, &[f64]),
         cols: Range<usize>,
         dots: &mut [f32],
     ) {
@@ -92,36 +97,21 @@ impl Rows {
     }
 }
 
-/// t of two numbers, where samples have one each: matrix products save nothing there, and differences of them lose digits.
+/// A statistic of samples that have one number each: matrix products save nothing there, and differences of them lose digits.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Line {
-    /// x·y
-    Product,
-    /// (x−y)²
-    Square,
-}
+pub(crate) struct OneColumn(pub(super) Statistic);
 
-impl Line {
+impl OneColumn {
     /// t of x with every y.
     pub(crate) fn with_all(self, x: f32, y: &[f32], out: &mut [f32]) {
-        match self {
-            Line::Product => products_on_a_line(x, y, out),
-            Line::Square => squares_on_a_line(x, y, out),
-        }
+        with_formula!(self.0, F => column::<F>(x, y, out));
     }
 }
 
 #[multiversion(targets("x86_64+avx2"))]
-fn squares_on_a_line(x: f32, y: &[f32], out: &mut [f32]) {
+fn column<F: Formula>(x: f32, y: &[f32], out: &mut [f32]) {
     for (t, y) in out.iter_mut().zip(y) {
-        *t = (x - y) * (x - y);
-    }
-}
-
-#[multiversion(targets("x86_64+avx2"))]
-fn products_on_a_line(x: f32, y: &[f32], out: &mut [f32]) {
-    for (t, y) in out.iter_mut().zip(y) {
-        *t = x * y;
+        *t = F::term(x, *y);
     }
 }
 
@@ -129,16 +119,16 @@ fn products_on_a_line(x: f32, y: &[f32], out: &mut [f32]) {
 #[multiversion(targets("x86_64+avx2+fma"))]
 fn direct(x: &[f32], y: &[f32]) -> f32 {
     let mut total = 0.0_f64;
-    for (x, y) in x.chunks(CHUNK).zip(y.chunks(CHUNK)) {
+    for (x, y) in x.chunks(TERMS_IN_F32).zip(y.chunks(TERMS_IN_F32)) {
         let (x_whole, x_rest) = x.as_chunks::<16>();
         let (y_whole, y_rest) = y.as_chunks::<16>();
         let mut lanes = [0.0_f32; 16];
         for (x, y) in x_whole.iter().zip(y_whole) {
             // By value, which is the form that the compiler keeps in registers.
-            lanes = std::array::from_fn(|l| lanes[l] + (x[l] - y[l]) * (x[l] - y[l]));
+            lanes = std::array::from_fn(|l| lanes[l] + SquaredDistance::term(x[l], y[l]));
         }
         for (lane, (x, y)) in lanes.iter_mut().zip(x_rest.iter().zip(y_rest)) {
-            *lane += (x - y) * (x - y);
+            *lane += SquaredDistance::term(*x, *y);
         }
         total += lanes.iter().map(|&lane| f64::from(lane)).sum::<f64>();
     }

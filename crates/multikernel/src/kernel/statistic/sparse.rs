@@ -1,9 +1,9 @@
 //! Statistics of sparse rows, by an inverted index of the column side.
 //!
-//! Every statistic here is base(x) + base(y) + Σ g(x_k, y_k) over the columns k that both have, so a row costs what
-//! the entries in its columns cost, however wide the view is.
+//! Every distance is size(x) + size(y) + Σ common(x_k, y_k) over the columns k that both have, other statistics are the sum alone
+//! (`formulas`), so a row costs what the entries in its columns cost, however wide the view is.
 
-use super::Statistic;
+use super::formulas::Formula;
 use crate::data::Csr;
 use std::ops::Range;
 use std::sync::Arc;
@@ -125,74 +125,42 @@ impl Sparse {
         self.by_row.bytes() + self.by_column.bytes() + in_use
     }
 
-    /// `sizes` (and the other's) are Σx² or Σ|x| of whole rows, as the statistic asks.
-    pub(super) fn block(
+    /// `sizes` (and the other's) are Σx² or Σ|x| of whole rows, as the statistic asks. The sums run in the order of the columns, as the
+    /// sizes do, so that equal rows have distance 0 exactly.
+    pub(super) fn block<F: Formula>(
         &self,
-        statistic: Statistic,
         sizes: &[f64],
         rows: &[usize],
         (other, other_sizes): (&Sparse, &[f64]),
         cols: Range<usize>,
         out: &mut [f32],
     ) {
-        let walk = Walk {
-            left: self,
-            sizes,
-            rows,
-            right: other,
-            other_sizes,
-            cols,
-        };
-        match statistic {
-            Statistic::SquaredDistance => walk.run(1.0, out, |x, y| -2.0 * x * y),
-            Statistic::L1 => walk.run(1.0, out, |x, y| (x - y).abs() - x.abs() - y.abs()),
-            // (x−y)²/(x+y) − x − y; stored values are not 0.
-            Statistic::Chi2 => walk.run(1.0, out, |x, y| -4.0 * x * y / (x + y)),
-            Statistic::Intersection => walk.run(0.0, out, |x, y| x.min(y)),
-            _ => walk.run(0.0, out, |x, y| x * y),
-        }
-    }
-}
-
-struct Walk<'a> {
-    left: &'a Sparse,
-    sizes: &'a [f64],
-    rows: &'a [usize],
-    right: &'a Sparse,
-    other_sizes: &'a [f64],
-    cols: Range<usize>,
-}
-
-impl Walk<'_> {
-    /// t = based·(size + size) + Σ common. The sums run in the order of the columns, as the sizes do, so that equal
-    /// rows have distance 0 exactly.
-    fn run(&self, based: f64, out: &mut [f32], common: impl Fn(f64, f64) -> f64) {
-        if self.cols.is_empty() {
+        if cols.is_empty() {
             return;
         }
-        let everything = self.cols == (0..self.right.by_row.len());
-        let (first, end) = (self.cols.start as u32, self.cols.end as u32);
-        let mut sums = vec![0.0_f64; self.cols.len()];
-        for (&i, out) in self.rows.iter().zip(out.chunks_exact_mut(self.cols.len())) {
+        let everything = cols == (0..other.by_row.len());
+        let (first, end) = (cols.start as u32, cols.end as u32);
+        let mut sums = vec![0.0_f64; cols.len()];
+        for (&i, out) in rows.iter().zip(out.chunks_exact_mut(cols.len())) {
             sums.fill(0.0);
-            let (columns, values) = self.left.by_row.get(i);
+            let (columns, values) = self.by_row.get(i);
             for (&k, &x) in columns.iter().zip(values) {
-                let (mut samples, mut others) = self.right.by_column.get(k as usize);
+                let (mut samples, mut others) = other.by_column.get(k as usize);
                 if !everything {
                     let from = samples.partition_point(|&j| j < first);
                     let to = from + samples[from..].partition_point(|&j| j < end);
                     (samples, others) = (&samples[from..to], &others[from..to]);
                 }
                 for (&j, &y) in samples.iter().zip(others) {
-                    sums[(j - first) as usize] += common(f64::from(x), f64::from(y));
+                    sums[(j - first) as usize] += F::common(f64::from(x), f64::from(y));
                 }
             }
-            let others = &self.other_sizes[self.cols.clone()];
+            let others = &other_sizes[cols.clone()];
             for ((t, &sum), &size) in out.iter_mut().zip(&sums).zip(others) {
-                *t = if based == 0.0 {
-                    sum as f32
+                *t = if F::IS_DISTANCE {
+                    (sizes[i] + size + sum).max(0.0) as f32
                 } else {
-                    (self.sizes[i] + size + sum).max(0.0) as f32
+                    sum as f32
                 };
             }
         }

@@ -102,37 +102,10 @@ impl Strings {
                 "weighted-degree needs degree ≥ 1",
             ));
         }
-        let length = reference.map_or_else(
-            || strings.first().map_or(0, Vec::len),
-            |reference| reference.length,
-        );
-        if let Some(i) = strings.iter().position(|string| string.len() != length) {
-            let whose = if reference.is_some() {
-                "the training strings have"
-            } else {
-                "the string of row 1 has"
-            };
-            return Err(Error::input(
-                "",
-                format!(
-                    "the string has {} letters but {whose} {length}",
-                    strings[i].len()
-                ),
-                "weighted-degree needs strings of equal length",
-            )
-            .of_row(i));
-        }
+        let length = length_of_all(strings, reference)?;
         let letters = match reference {
             Some(reference) => reference.letters.clone(),
-            None => {
-                let mut present = [false; 256];
-                for &letter in strings.iter().flatten() {
-                    present[usize::from(letter)] = true;
-                }
-                (0..=255)
-                    .filter(|&letter| present[usize::from(letter)])
-                    .collect()
-            }
+            None => letters_of(strings),
         };
         let planes = letters.len().max(2).next_power_of_two().trailing_zeros() as usize;
         let words = length.div_ceil(64);
@@ -210,6 +183,40 @@ impl Strings {
             block(self, rows, other, cols, out);
         }
     }
+}
+
+/// The length of the training strings, which all strings must have.
+fn length_of_all(strings: &[Vec<u8>], reference: Option<&Strings>) -> Result<usize> {
+    let (length, whose) = match reference {
+        Some(reference) => (reference.length, "the training strings have"),
+        None => (
+            strings.first().map_or(0, Vec::len),
+            "the string of row 1 has",
+        ),
+    };
+    match strings.iter().position(|string| string.len() != length) {
+        None => Ok(length),
+        Some(i) => Err(Error::input(
+            "",
+            format!(
+                "the string has {} letters but {whose} {length}",
+                strings[i].len()
+            ),
+            "weighted-degree needs strings of equal length",
+        )
+        .of_row(i)),
+    }
+}
+
+/// The letters that there are, in order.
+fn letters_of(strings: &[Vec<u8>]) -> Vec<u8> {
+    let mut present = [false; 256];
+    for &letter in strings.iter().flatten() {
+        present[usize::from(letter)] = true;
+    }
+    (0..=255)
+        .filter(|&letter| present[usize::from(letter)])
+        .collect()
 }
 
 fn with_itself(weights: &Weights, shift: usize, string: &[u8]) -> f64 {

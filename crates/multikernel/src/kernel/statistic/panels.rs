@@ -1,9 +1,10 @@
-//! Sums over the columns of a function of two values, for dense rows: ℓ1, χ², intersection.
+//! Sums over the columns of a formula, for dense rows: ℓ1, χ², intersection.
 //!
 //! A matrix product's structure without its multiplication: samples on the column side lie in panels of [`LANES`], one
 //! lane each, so that nothing is summed across lanes; samples on the row side come in groups of [`GROUP`], so that
 //! each panel value loaded serves several pairs.
 
+use super::formulas::{Formula, TERMS_IN_F32};
 use multiversion::multiversion;
 use std::ops::Range;
 
@@ -11,20 +12,6 @@ use std::ops::Range;
 const LANES: usize = 16;
 /// Samples of a group: 4 × 16 sums of f32 fill half of the sixteen AVX2 registers.
 const GROUP: usize = 4;
-/// f32 terms summed before the sum goes on in f64.
-const CHUNK: usize = 256;
-
-/// What is summed.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Term {
-    /// |x−y|
-    L1,
-    /// (x−y)²/(x+y)
-    Chi2,
-    /// min(x, y)
-    Minimum,
-}
-
 /// Samples in panels: value k of lane l of panel p stands at (p·width + k)·LANES + l.
 #[derive(Debug)]
 pub(super) struct Panels {
@@ -54,9 +41,8 @@ impl Panels {
         self.values.capacity() * size_of::<f32>()
     }
 
-    pub(super) fn block(
+    pub(super) fn block<F: Formula>(
         &self,
-        term: Term,
         rows: &[usize],
         other: &Panels,
         cols: Range<usize>,
@@ -75,10 +61,10 @@ impl Panels {
                 continue;
             }
             let groups = self.grouped(rows, size);
-            match term {
-                Term::L1 => l1(&groups, size, other, &cols, out),
-                Term::Chi2 => chi2(&groups, size, other, &cols, out),
-                Term::Minimum => minimum(&groups, size, other, &cols, out),
+            if size == GROUP {
+                sweep::<F, GROUP, { 2 * GROUP }>(&groups, other, &cols, out);
+            } else {
+                sweep::<F, 1, 2>(&groups, other, &cols, out);
             }
         }
     }
@@ -97,55 +83,13 @@ impl Panels {
     }
 }
 
+/// Groups of SIZE rows against panels, with two vectors of sums for each row.
 #[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2"))]
-fn l1(groups: &[f32], size: usize, other: &Panels, cols: &Range<usize>, out: &mut [f32]) {
-    sweep(groups, size, other, cols, out, |x, y| (x - y).abs());
-}
-
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2"))]
-fn chi2(groups: &[f32], size: usize, other: &Panels, cols: &Range<usize>, out: &mut [f32]) {
-    // 0/0: the numerator is 0, so any positive denominator gives the 0 we want.
-    sweep(groups, size, other, cols, out, |x, y| {
-        let difference = x - y;
-        difference * (difference / (x + y).max(f32::MIN_POSITIVE))
-    });
-}
-
-#[multiversion(targets("x86_64+avx512f+avx512vl", "x86_64+avx2"))]
-fn minimum(groups: &[f32], size: usize, other: &Panels, cols: &Range<usize>, out: &mut [f32]) {
-    sweep(
-        groups,
-        size,
-        other,
-        cols,
-        out,
-        |x, y| if x < y { x } else { y },
-    );
-}
-
-#[inline(always)]
-fn sweep(
-    groups: &[f32],
-    size: usize,
-    other: &Panels,
-    cols: &Range<usize>,
-    out: &mut [f32],
-    term: impl Fn(f32, f32) -> f32 + Copy,
-) {
-    if size == GROUP {
-        sweep_groups::<GROUP, { 2 * GROUP }>(groups, other, cols, out, term);
-    } else {
-        sweep_groups::<1, 2>(groups, other, cols, out, term);
-    }
-}
-
-#[inline(always)]
-fn sweep_groups<const SIZE: usize, const VECTORS: usize>(
+fn sweep<F: Formula, const SIZE: usize, const VECTORS: usize>(
     groups: &[f32],
     other: &Panels,
     cols: &Range<usize>,
     out: &mut [f32],
-    term: impl Fn(f32, f32) -> f32 + Copy,
 ) {
     let width = other.width;
     for p in cols.start / LANES..cols.end.div_ceil(LANES) {
@@ -154,7 +98,7 @@ fn sweep_groups<const SIZE: usize, const VECTORS: usize>(
         let lanes = (p * LANES).max(cols.start)..((p + 1) * LANES).min(cols.end);
         let places = out.chunks_exact_mut(cols.len() * SIZE);
         for (group, out) in groups.chunks_exact(width * SIZE).zip(places) {
-            let total = tile::<SIZE, VECTORS>(group, panel, term);
+            let total = tile::<F, SIZE, VECTORS>(group, panel);
             for (total, out) in total.iter().zip(out.chunks_exact_mut(cols.len())) {
                 for j in lanes.clone() {
                     out[j - cols.start] = total[j % LANES] as f32;
@@ -169,27 +113,27 @@ fn sweep_groups<const SIZE: usize, const VECTORS: usize>(
 type Vector = [f32; 8];
 
 #[inline(always)]
-fn add(sums: Vector, x: f32, y: Vector, term: impl Fn(f32, f32) -> f32 + Copy) -> Vector {
-    std::array::from_fn(|l| sums[l] + term(x, y[l]))
+fn add<F: Formula>(sums: Vector, x: f32, y: Vector) -> Vector {
+    std::array::from_fn(|l| sums[l] + F::term(x, y[l]))
 }
 
 #[inline(always)]
-fn tile<const SIZE: usize, const VECTORS: usize>(
+fn tile<F: Formula, const SIZE: usize, const VECTORS: usize>(
     group: &[f32],
     panel: &[f32],
-    term: impl Fn(f32, f32) -> f32 + Copy,
 ) -> [[f64; LANES]; SIZE] {
     let mut total = [[0.0_f64; LANES]; SIZE];
-    let chunks = group.chunks(CHUNK * SIZE).zip(panel.chunks(CHUNK * LANES));
+    let chunks = group
+        .chunks(TERMS_IN_F32 * SIZE)
+        .zip(panel.chunks(TERMS_IN_F32 * LANES));
     for (group, panel) in chunks {
         let (group, _) = group.as_chunks::<SIZE>();
         let (panel, _) = panel.as_chunks::<LANES>();
-        // Two vectors for each row.
         let mut sums = [Vector::default(); VECTORS];
         for (x, y) in group.iter().zip(panel) {
             let y: [Vector; 2] =
                 std::array::from_fn(|half| std::array::from_fn(|l| y[half * 8 + l]));
-            sums = std::array::from_fn(|v| add(sums[v], x[v / 2], y[v % 2], term));
+            sums = std::array::from_fn(|v| add::<F>(sums[v], x[v / 2], y[v % 2]));
         }
         for (total, sums) in total.iter_mut().zip(sums.as_chunks::<2>().0) {
             for (total, sum) in total.iter_mut().zip(sums.as_flattened()) {
