@@ -98,3 +98,80 @@ impl Gram {
         RowPlan::choose(self.families.iter().map(|family| &**family), self)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Dense, Pairwise, View, ViewData, Views};
+    use crate::gram::{KernelSet, Options};
+    use crate::kernel::KernelSpec;
+
+    const SAMPLES: usize = 30;
+
+    fn set(specs: &[&str], memory: u64) -> KernelSet {
+        let view = |name: &str, data| View {
+            name: name.into(),
+            columns: Vec::new(),
+            data,
+        };
+        let n = SAMPLES;
+        let numbers = (0..2 * n).map(|k| (k * k % 17) as f32).collect();
+        let unit = (0..n * n).map(|k| f32::from(u8::from(k / n == k % n)));
+        let views = Views::new(vec![
+            view("x", ViewData::Dense(Dense::new(n, 2, numbers).unwrap())),
+            view(
+                "k",
+                ViewData::Pairwise(Pairwise::new(n, n, unit.collect()).unwrap()),
+            ),
+        ]);
+        let specs: Vec<KernelSpec> = specs
+            .iter()
+            .flat_map(|s| KernelSpec::parse(s).unwrap())
+            .collect();
+        let options = Options {
+            memory,
+            ..Options::default()
+        };
+        KernelSet::new(&specs, &views.unwrap(), &options, &()).unwrap()
+    }
+
+    fn plan(specs: &[&str], memory: u64) -> RowPlan {
+        set(specs, memory).gram().row_plan()
+    }
+
+    #[test]
+    fn the_way_follows_from_where_the_statistics_are() {
+        let way = |specs: &[&str]| plan(specs, u64::MAX).way;
+        assert_eq!(way(&["precomputed:view=k", "linear:view=x"]), Way::Stored);
+        assert_eq!(way(&["rbf:view=x,width=3|9"]), Way::Tiles);
+        assert_eq!(way(&["rbf:view=x,width=3,normalize=center"]), Way::Tiles);
+        assert_eq!(way(&["poly:view=x,normalize=spherical"]), Way::Terms);
+        assert!(plan(&["rbf:view=x,width=3|9"], u64::MAX).is_one_table);
+        for specs in [
+            &["rbf:view=x,width=3", "linear:view=x,normalize=spherical"][..],
+            &["rbf:view=x,width=3,normalize=center"],
+        ] {
+            assert!(!plan(specs, u64::MAX).is_one_table, "{specs:?}");
+        }
+        // Other columns are gathered; other rows are there.
+        let set = set(&["precomputed:view=k"], u64::MAX);
+        let part = set.gram().only_rows(&[3, 1]).row_plan();
+        assert!(part.way == Way::Stored && !part.is_read_bound());
+        assert_eq!(set.gram().subset(&[3, 1]).row_plan().way, Way::Terms);
+        assert!(set.gram().row_plan().is_read_bound());
+    }
+
+    #[test]
+    fn what_costs_more_than_copying_is_done_by_halves() {
+        let of_families = |count: usize| {
+            let each: Vec<String> = (2..2 + count)
+                .map(|k| format!("poly:view=x,degree={k},coef0=2,normalize=spherical"))
+                .collect();
+            let each: Vec<&str> = each.iter().map(String::as_str).collect();
+            plan(&each, u64::MAX)
+        };
+        assert!(!of_families(1).halves_matrices() && !of_families(1).is_expensive());
+        assert!(of_families(2).halves_matrices() && !of_families(8).is_expensive());
+        assert!(of_families(9).is_expensive());
+    }
+}
