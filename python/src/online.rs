@@ -8,7 +8,7 @@ use crate::settings::OnlineSettings;
 use crate::views::Views;
 use multikernel::kernel::choose;
 use multikernel::observe;
-use multikernel::online::{Rule, Settings};
+use multikernel::online::{Rule, StreamSettings};
 use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray2};
 use pyo3::exceptions::PyValueError;
@@ -48,7 +48,7 @@ impl Online {
         listener: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let specs = guarded(|| all_from_json(&kernels))?;
-        let settings = Settings {
+        let settings = StreamSettings {
             classes,
             ..settings.inner.clone()
         };

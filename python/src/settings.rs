@@ -76,7 +76,7 @@ impl Settings {
 /// Settings of a learner of a stream.
 #[pyclass(module = "multikernel._native", frozen)]
 pub(crate) struct OnlineSettings {
-    pub(crate) inner: online::Settings,
+    pub(crate) inner: online::StreamSettings,
 }
 
 #[pymethods]
@@ -88,14 +88,14 @@ impl OnlineSettings {
             let rule: Rule = solver.parse()?;
             // A wrong C is wrong for solvers that do not use it, too, as in training.
             Rule::PassiveAggressive { c: 1.0 }.with("C", c)?;
-            Ok(online::Settings {
+            Ok(online::StreamSettings {
                 rule: match rule.has("C") {
                     true => rule.with("C", c)?,
                     false => rule,
                 },
                 norm: norm.parse()?,
                 budget: budget.map(str::parse).transpose()?,
-                ..online::Settings::default()
+                ..online::StreamSettings::default()
             })
         })?;
         Ok(OnlineSettings { inner })
@@ -106,7 +106,7 @@ impl OnlineSettings {
 #[pyfunction]
 pub(crate) fn defaults() -> PyResult<String> {
     let train = Mkl::default();
-    let online = online::Settings::default();
+    let online = online::StreamSettings::default();
     // The words of these two are the names of their variants.
     let multiclass = format!("{:?}", train.multiclass).to_lowercase();
     let bias = format!("{:?}", train.bias).to_lowercase();

@@ -11,7 +11,7 @@ use anyhow::Result;
 use multikernel::Error;
 use multikernel::data::{ScaleKind, ScaleOption};
 use multikernel::kernel::{KernelSpec, Kind, Normalize, Width};
-use multikernel::online::{Online, Settings};
+use multikernel::online::{Online, StreamSettings};
 use multikernel_io::{LineReader, StreamLine, StreamOptions, StreamParser};
 use run::Run;
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ pub(crate) struct Job<'a> {
     /// The kernels as they were written.
     pub(crate) specs: Vec<KernelSpec>,
     pub(crate) scale: Vec<ScaleOption>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: StreamSettings,
     /// Examples by which widths are chosen.
     pub(crate) first_block: usize,
     pub(crate) epochs: u64,

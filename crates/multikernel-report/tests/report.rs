@@ -6,7 +6,7 @@ use multikernel::Model;
 use multikernel::data::{Targets, digits};
 use multikernel::gram::{KernelSet, Options};
 use multikernel::kernel::KernelSpec;
-use multikernel::online::{Online, Settings};
+use multikernel::online::{Online, StreamSettings};
 use multikernel::random::Random;
 use multikernel::record::{
     Alignment, CalibrationBin, Evaluation, Interval, Point, Record, ResultObject, Rounds, Shuffled,
@@ -499,7 +499,7 @@ fn a_stream_says_what_it_has() {
     let rows: Vec<usize> = (0..300).collect();
     let views = data.views.select(&rows).unwrap();
     let specs = KernelSpec::parse("rbf:width=mean").unwrap();
-    let mut online = Online::new(Settings::default(), &specs, &views).unwrap();
+    let mut online = Online::new(StreamSettings::default(), &specs, &views).unwrap();
     let told: Vec<Option<&str>> = rows.iter().map(|&i| Some(labels.spelling(i))).collect();
     online.learn(&views, &told).unwrap();
     let html = page("stream", &online.snapshot().unwrap());

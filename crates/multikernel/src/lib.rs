@@ -17,9 +17,9 @@
 //! |---|---|---|---|
 //! | [`solve::exact::solve`] | any scalar loss, block norms 1 ≤ r ≤ ∞ (`lp:1` … `lp:inf`), elastic, mixed, non-isotropic | ours, on Kloft et al. 2011 | duality gap |
 //! | [`solve::exact::multiclass::solve`] | several classes jointly (Crammer and Singer's hinge), the same norms | ours | duality gap |
-//! | [`solve::stochastic::obscure`] | any loss, several classes jointly, block norms 1 < r ≤ 2; a fixed number of epochs | Orabona, Luo, Caputo 2010, 2012 | duality gap |
+//! | [`solve::stochastic::obscure`] | any loss, several classes jointly, block norms 1 < r ≤ 2; a fixed number of epochs | Orabona, Luo, Caputo 2010, 2012: [Algorithms 1 and 2](../src/multikernel/solve/steps/obscure.rs.html) in `solve/steps/obscure.rs` | duality gap |
 //! | [`solve::stochastic::obscure_structured`] | structured outputs through an oracle, block norms 1 < r ≤ 2 | the same | duality gap |
-//! | [`online::Online`] | streams: OM-2, OBSCURE's stage 1, Pegasos-MKL, PA-I, OMCL | Luo et al. 2010 and others | OM-2: a mistake bound |
+//! | [`online::Online`] | streams: OM-2, OBSCURE's stage 1, Pegasos-MKL, PA-I, OMCL | Luo et al. 2010: [Algorithm 1](../src/multikernel/solve/steps/om2.rs.html) in `solve/steps/om2.rs`; the others beside it | OM-2: a mistake bound |
 //!
 //! # From data to predictions
 //!

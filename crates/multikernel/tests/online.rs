@@ -3,7 +3,7 @@
 use multikernel::data::{Dense, Labels, Targets, Task, View, ViewData, Views, digits};
 use multikernel::gram::{KernelSet, Options};
 use multikernel::kernel::KernelSpec;
-use multikernel::online::{Online, Rule, Settings};
+use multikernel::online::{Online, Rule, StreamSettings};
 use multikernel::random::Random;
 use multikernel::solve::stochastic;
 use multikernel::train::{Mkl, Multiclass, Solver};
@@ -77,19 +77,19 @@ fn a_pass_over_stored_data_is_a_stream_in_the_same_order() {
             solver,
             c: 0.5,
             multiclass: Multiclass::Joint,
-            stochastic: stochastic::Settings {
+            stochastic: stochastic::StochasticSettings {
                 epochs: 1,
                 seed,
-                ..stochastic::Settings::default()
+                ..stochastic::StochasticSettings::default()
             },
             ..Mkl::default()
         };
         let fitted = mkl.fit(&kernels, &targets, &()).unwrap();
-        let settings = Settings {
+        let settings = StreamSettings {
             rule,
             norm: "block:1.5".parse().unwrap(),
             classes: names.clone(),
-            ..Settings::default()
+            ..StreamSettings::default()
         };
         let mut online = Online::new(settings, &specs, &known.views).unwrap();
         online.learn(&same_order.views, &same_order.told()).unwrap();
@@ -135,9 +135,9 @@ fn one_view_among_noise_is_found() {
         let specs = KernelSpec::parse("rbf:width=mean*0.5|mean").unwrap();
         let first = views.select(&(0..256).collect::<Vec<_>>()).unwrap();
         let error = |rule: Rule| {
-            let settings = Settings {
+            let settings = StreamSettings {
                 rule,
-                ..Settings::default()
+                ..StreamSettings::default()
             };
             let mut online = Online::new(settings, &specs, &first).unwrap();
             online.learn(&views, &known.told()).unwrap();
@@ -188,9 +188,9 @@ fn kernels_of_parts_of_one_view_are_found_among_noise_and_do_what_none_can_alone
             .unwrap();
     }
     let error = |rule: Rule, kernels: &str| {
-        let settings = Settings {
+        let settings = StreamSettings {
             rule,
-            ..Settings::default()
+            ..StreamSettings::default()
         };
         let kernels = KernelSpec::parse(kernels).unwrap();
         let mut online = Online::new(settings, &kernels, &views).unwrap();
@@ -219,9 +219,9 @@ fn after_some_passes_it_is_as_good_as_the_exact_model() {
     let training = all.some(&(0..1000).collect::<Vec<_>>());
     let test = all.some(&(1000..1797).collect::<Vec<_>>());
     let specs = KernelSpec::parse("rbf:width=mean*0.5|mean|mean*2").unwrap();
-    let settings = Settings {
+    let settings = StreamSettings {
         norm: "block:1.25".parse().unwrap(),
-        ..Settings::default()
+        ..StreamSettings::default()
     };
     let mut online = Online::new(settings, &specs, &training.views).unwrap();
     online.learn(&training.views, &training.told()).unwrap();

@@ -14,7 +14,7 @@ use multikernel::norm::{Norm, NormSpec};
 use multikernel::problem::Limits;
 use multikernel::random::Random;
 use multikernel::solve::stochastic::{
-    Chains, Neighbours, Settings, Structured, obscure_structured,
+    Chains, Neighbours, StochasticSettings, Structured, obscure_structured,
 };
 
 const PLACES: usize = 8;
@@ -79,10 +79,10 @@ fn run(seed: u64, neighbours: &[Neighbours]) -> Result<(Reached, Vec<(String, f6
         memory: 1 << 30,
         confirm: true,
     };
-    let settings = Settings {
+    let settings = StochasticSettings {
         epochs: 30,
         seed,
-        ..Settings::default()
+        ..StochasticSettings::default()
     };
     let costs = vec![1.0; TRAIN];
     let model: Structured<Chains<'_>> =

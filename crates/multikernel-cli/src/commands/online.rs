@@ -11,7 +11,7 @@ use anyhow::Result;
 use clap::Args;
 use multikernel::Error;
 use multikernel::data::{ScaleOption, Task};
-use multikernel::online::{Budget, MistakeBound, Pass, Rule, Settings};
+use multikernel::online::{Budget, MistakeBound, Pass, Rule, StreamSettings};
 use multikernel::record::{KernelObject, NormObject, OneOrMany, Seconds};
 use multikernel_io::{StreamOptions, ViewCut};
 use serde::Serialize;
@@ -345,7 +345,7 @@ impl Arguments {
 }
 
 impl Options {
-    fn settings(&self) -> multikernel::Result<Settings> {
+    fn settings(&self) -> multikernel::Result<StreamSettings> {
         let mut rule: Rule = self.solver.parse()?;
         let parameters = [("C", &self.c), ("lambda", &self.lambda), ("eta", &self.eta)];
         for (name, text) in parameters {
@@ -353,7 +353,7 @@ impl Options {
                 rule = rule.with(name, parse_number(name, text)?)?;
             }
         }
-        Ok(Settings {
+        Ok(StreamSettings {
             rule,
             norm: self.norm.parse()?,
             binary: self.binary,

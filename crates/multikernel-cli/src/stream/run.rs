@@ -4,7 +4,7 @@ use super::written::Written;
 use super::{BATCH, Job, Line, Mark, Position, Resume};
 use crate::session::Session;
 use anyhow::{Context, Result};
-use multikernel::online::{Online, Outcome};
+use multikernel::online::{Online, Prediction};
 use multikernel::{Error, Model};
 use multikernel_io::{StreamEvent, StreamExample, StreamParser};
 use std::io::{self, Write};
@@ -309,7 +309,7 @@ impl Run<'_, '_> {
         }
     }
 
-    fn write(&mut self, outcomes: &[Outcome]) -> Result<()> {
+    fn write(&mut self, outcomes: &[Prediction]) -> Result<()> {
         let Some(online) = &self.online else {
             return Ok(());
         };

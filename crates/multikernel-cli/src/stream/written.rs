@@ -3,7 +3,7 @@
 use super::Done;
 use crate::output::number;
 use anyhow::Result;
-use multikernel::online::{Online, Outcome};
+use multikernel::online::{Online, Prediction};
 use serde::Serialize;
 
 /// The line that is written for an example.
@@ -29,7 +29,7 @@ impl<'a> Written<'a> {
 
     pub(super) fn new(
         online: &'a Online,
-        outcome: &Outcome,
+        outcome: &Prediction,
         id: Option<&'a str>,
         line: u64,
         scores: bool,

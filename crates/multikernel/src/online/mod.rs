@@ -13,13 +13,13 @@
 //! ```
 //! use multikernel::data::digits;
 //! use multikernel::kernel::KernelSpec;
-//! use multikernel::online::{Online, Settings};
+//! use multikernel::online::{Online, StreamSettings};
 //!
 //! let data = digits()?;
 //! let labels = data.labels.ok_or(multikernel::Error::Stopped)?;
 //! let rows: Vec<usize> = (0..400).collect();
 //! let views = data.views.select(&rows)?;
-//! let mut online = Online::new(Settings::default(), &KernelSpec::parse("rbf")?, &views)?;
+//! let mut online = Online::new(StreamSettings::default(), &KernelSpec::parse("rbf")?, &views)?;
 //! let known: Vec<Option<&str>> = rows.iter().map(|&i| Some(labels.spelling(i))).collect();
 //! let outcomes = online.learn(&views, &known)?;
 //! assert_eq!(outcomes.len(), 400);
@@ -36,7 +36,9 @@ mod learn;
 mod report;
 mod rules;
 mod sample;
+mod snapshot;
 mod state;
+mod step;
 mod support;
 #[cfg(test)]
 mod tests;
@@ -51,7 +53,8 @@ use crate::error::{Error, Result};
 use crate::gram::{Kernel, KernelSet, Options};
 use crate::kernel::{KernelSpec, Kind, Width};
 use crate::norm::{BlockNorm, NormSpec};
-use crate::solve::steps::{Adaptive, Combiner, Theta};
+use crate::solve::steps::omcl::Combiner;
+use crate::solve::steps::{Algorithm, Theta};
 use bank::Bank;
 use bound::Comparator;
 use sample::Sample;
@@ -61,7 +64,7 @@ use support::Support;
 
 /// What is to be learned and how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Settings {
+pub struct StreamSettings {
     /// The step rule.
     pub rule: Rule,
     /// How kernels share; OM-2's corollary chooses p by their number (`block:auto`).
@@ -76,9 +79,9 @@ pub struct Settings {
     pub waiting: usize,
 }
 
-impl Default for Settings {
+impl Default for StreamSettings {
     fn default() -> Self {
-        Settings {
+        StreamSettings {
             rule: Rule::Om2,
             norm: NormSpec::BlockAuto,
             binary: false,
@@ -114,7 +117,7 @@ fn check_first(kernels: &[KernelSpec], samples: usize) -> Result<()> {
 
 /// What was said about an example, and whether it was right.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Outcome {
+pub struct Prediction {
     /// The class predicted before the label was seen, a position in [`Online::classes`]; none while no class is known.
     pub prediction: Option<u32>,
     /// Whether that was right; none without a label.
@@ -126,15 +129,16 @@ pub struct Outcome {
 /// A learner of a stream.
 #[derive(Debug)]
 pub struct Online {
-    settings: Settings,
+    settings: StreamSettings,
     norm: NormSpec,
     block_norm: BlockNorm,
     scaling: Scaling,
     bank: Bank,
     support: Support,
     theta: Theta,
-    /// Steps of Pegasos.
-    adaptive: Option<Adaptive>,
+    /// What steps in θ; none for OMCL.
+    algorithm: Option<Algorithm>,
+    /// OMCL's upper layer.
     combiner: Option<Combiner>,
     classes: Vec<String>,
     class_of: HashMap<String, u32>,
@@ -169,13 +173,13 @@ impl Online {
     ///
     /// # Errors
     /// If a kernel cannot be evaluated on a stream, or a setting makes no sense.
-    pub fn new(settings: Settings, kernels: &[KernelSpec], first: &Views) -> Result<Online> {
+    pub fn new(settings: StreamSettings, kernels: &[KernelSpec], first: &Views) -> Result<Online> {
         Self::scaled(settings, kernels, &[], first, 0)
     }
 
     /// As [`Online::new`], with features scaled by statistics of `first`; `seed` serves width heuristics on large blocks.
     pub fn scaled(
-        settings: Settings,
+        settings: StreamSettings,
         kernels: &[KernelSpec],
         scale: &[ScaleOption],
         first: &Views,
@@ -197,7 +201,7 @@ impl Online {
 
     /// A learner for kernels that are fitted already; `first` shows what samples look like after scaling.
     pub fn with_kernels(
-        settings: Settings,
+        settings: StreamSettings,
         kernels: Vec<Kernel>,
         scaling: Scaling,
         first: &Views,
@@ -241,13 +245,7 @@ impl Online {
         let mut online = Online {
             support: Support::new(&bank, matches!(settings.rule, Rule::Omcl { .. })),
             theta: Theta::new(block_norm, count).with_link(settings.rule.link(&block_norm)),
-            adaptive: match settings.rule {
-                Rule::Pegasos { lambda } => {
-                    let q = block_norm.r_dual();
-                    Some(Adaptive::new(lambda, q, f64::INFINITY))
-                }
-                _ => None,
-            },
+            algorithm: settings.rule.algorithm(&block_norm, 0),
             combiner: matches!(settings.rule, Rule::Omcl { .. }).then(|| Combiner::new(count)),
             norm,
             block_norm,
@@ -275,7 +273,7 @@ impl Online {
     }
 
     /// What it was asked to do.
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &StreamSettings {
         &self.settings
     }
 

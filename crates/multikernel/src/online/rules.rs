@@ -2,6 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::norm::{BlockNorm, Exponent, Norm, NormSpec};
+use crate::solve::steps::Algorithm;
+use crate::solve::steps::obscure::Stage2;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +14,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rule {
-    /// OM-2 (Jie, Orabona, Fornoni, Caputo, Cesa-Bianchi 2010): θ ← θ + η z with η = 1 − 2 w·z/‖z‖²_{2,q}, held between 0 and 1.
+    /// OM-2 (Luo, Orabona, Fornoni, Caputo, Cesa-Bianchi 2010): θ ← θ + η z with η = 1 − 2 w·z/‖z‖²_{2,q}, held between 0 and 1.
     /// It has no parameter beside the norm, and a mistake bound ([`MistakeBound`](super::MistakeBound)).
     Om2,
     /// OM-2 with another factor c than 1/q in the link w_m = c (‖θ_m‖/‖θ‖_{2,q})^{q−2} θ_m. Near p = 1 the factor 1/q makes w so small that
@@ -42,7 +44,7 @@ pub enum Rule {
         /// C
         c: f64,
     },
-    /// OMCL (Jie, Orabona, Caputo 2009): PA-I for every kernel by itself, and PA-I on top of all their scores, which starts
+    /// OMCL (Luo, Orabona, Caputo 2009): PA-I for every kernel by itself, and PA-I on top of all their scores, which starts
     /// from their mean. The norm is not used.
     Omcl {
         /// C of both layers
@@ -68,6 +70,19 @@ impl Rule {
             self,
             Rule::Om2 | Rule::Om2Link { .. } | Rule::Obscure { .. } | Rule::Pegasos { .. }
         )
+    }
+
+    /// What steps in θ, after this many rounds; none for OMCL.
+    pub(super) fn algorithm(&self, norm: &BlockNorm, rounds: u64) -> Option<Algorithm> {
+        Some(match *self {
+            Rule::Om2 | Rule::Om2Link { .. } => Algorithm::Om2,
+            Rule::Obscure { eta } => Algorithm::Stage1 { eta },
+            Rule::Pegasos { lambda } => {
+                Algorithm::Stage2(Stage2::pegasos(lambda, norm.r_dual(), rounds))
+            }
+            Rule::PassiveAggressive { c } => Algorithm::PassiveAggressive { c },
+            Rule::Omcl { .. } => return None,
+        })
     }
 
     /// The factor of the link.

@@ -17,7 +17,7 @@ pub(super) const CHUNK: usize = 64;
 const CHUNKS_IN_TASK: usize = 16;
 /// Samples in a task: a chunk is read from memory once for all of them.
 const SAMPLES_IN_TASK: usize = 8;
-/// Below so many pairs a loop is over before other threads would have woken up.
+/// A loop over fewer pairs is over before other threads would have woken up.
 const FEW_PAIRS: usize = 512;
 
 /// The support of θ.
@@ -26,7 +26,7 @@ pub(super) struct Support {
     kernels: usize,
     /// Numbers per class and slot: 1, or one for each kernel.
     width: usize,
-    rows: Vec<Rows>,
+    rows: Vec<ViewRows>,
     /// k_m(x, x), slot after slot
     diagonal: Vec<f64>,
     /// Slot after slot; empty if no kernel needs them.
@@ -42,7 +42,7 @@ pub(super) struct Support {
 
 /// Rows of one view.
 #[derive(Debug)]
-struct Rows {
+struct ViewRows {
     form: RowForm,
     /// 1/√Σx²
     units: Vec<f64>,
@@ -95,7 +95,7 @@ impl Support {
             rows: bank
                 .views()
                 .iter()
-                .map(|view| Rows {
+                .map(|view| ViewRows {
                     form: match view.width {
                         Some(width) => RowForm::Dense {
                             stride: width.next_multiple_of(LANES),
@@ -117,17 +117,17 @@ impl Support {
         }
     }
 
+    /// Numbers per class and slot: 1, or one for each kernel.
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
     pub(super) fn len(&self) -> usize {
         self.slots.len()
     }
 
     pub(super) fn slots(&self) -> &[Slot] {
         &self.slots
-    }
-
-    /// The slot of an example.
-    pub(super) fn place(&self, number: u64) -> Option<usize> {
-        self.places.get(&number).copied()
     }
 
     pub(super) fn unit(&self, view: usize, slot: usize) -> f64 {
@@ -174,6 +174,16 @@ impl Support {
         self.places.insert(slot.number, self.slots.len());
         self.slots.push(slot);
         self.touch(self.slots.len() - 1);
+    }
+
+    /// Adds to the coefficients of an example, which is a support vector from then on.
+    pub(super) fn add(&mut self, sample: &Sample, newcomer: Slot, changes: &[Change]) {
+        let place = self.places.get(&newcomer.number).copied();
+        let slot = place.unwrap_or_else(|| {
+            self.push(sample, newcomer);
+            self.slots.len() - 1
+        });
+        self.change(slot, changes);
     }
 
     /// Adds to a slot's coefficients.

@@ -2,9 +2,12 @@ use super::*;
 use crate::data::{Csr, Dense, Labels, View, ViewData, digits};
 use crate::gram::Normalizer;
 use crate::kernel::Normalize;
+use crate::loss::Loss;
 use crate::model::Model;
 use crate::norm::{Exponent, Norm};
+use crate::problem::{Limits, MulticlassProblem, Objective, Problem};
 use crate::random::Random;
+use crate::solve::stochastic;
 
 const RULES: [Rule; 6] = [
     Rule::Om2,
@@ -56,7 +59,7 @@ fn part(views: &Views, from: usize, to: usize) -> Views {
 }
 
 /// Learns in blocks of these sizes, again and again; every seventh example has its label told later.
-fn run(online: &mut Online, views: &Views, labels: &[String], blocks: &[usize]) -> Vec<Outcome> {
+fn run(online: &mut Online, views: &Views, labels: &[String], blocks: &[usize]) -> Vec<Prediction> {
     let mut outcomes = Vec::new();
     let mut at = online.n_seen() as usize;
     let mut sizes = blocks.iter().cycle();
@@ -80,10 +83,10 @@ fn run(online: &mut Online, views: &Views, labels: &[String], blocks: &[usize]) 
 }
 
 fn learner(rule: Rule, budget: Option<Budget>, views: &Views) -> Online {
-    let settings = Settings {
+    let settings = StreamSettings {
         rule,
         budget,
-        ..Settings::default()
+        ..StreamSettings::default()
     };
     let kernels = specs(
         "rbf:width=mean*0.3|mean|mean*3 linear:normalize=spherical poly:normalize=spherical,view=upper_left chi2:view=lower_left,normalize=trace",
@@ -154,7 +157,7 @@ fn kept_lengths_are_those_of_the_coefficients() {
         ] {
             let mut online = learner(rule, budget.map(|b| b.parse().unwrap()), &views);
             run(&mut online, &views, &labels, &[64]);
-            let kept = online.theta.lengths().squares;
+            let kept = online.theta.lengths().squares.clone();
             for (kept, fresh) in kept.iter().zip(online.squares()) {
                 assert!(
                     (kept - fresh).abs() <= 1e-5 * fresh.max(1e-9),
@@ -287,10 +290,10 @@ fn om2_is_the_papers_algorithm() {
                 .collect(),
         )
         .unwrap();
-        let settings = Settings {
+        let settings = StreamSettings {
             norm: NormSpec::Block(Exponent::new(p).unwrap()),
             classes: names.clone(),
-            ..Settings::default()
+            ..StreamSettings::default()
         };
         let mut online = Online::new(settings, &specs("linear"), &views).unwrap();
         let told: Vec<Option<&str>> = labels.iter().map(|&y| Some(names[y].as_str())).collect();
@@ -359,12 +362,12 @@ fn theorem_1_is_never_broken() {
                 link: 0.5 + 4.0 * random.uniform(),
             },
         };
-        let settings = Settings {
+        let settings = StreamSettings {
             rule,
             norm: NormSpec::Block(Exponent::new(p).unwrap()),
             classes: names.clone(),
             binary,
-            ..Settings::default()
+            ..StreamSettings::default()
         };
         let mut online = Online::new(settings, &specs("linear"), &views).unwrap();
         let told: Vec<Option<&str>> = labels.iter().map(|&y| Some(names[y].as_str())).collect();
@@ -435,11 +438,11 @@ fn the_bound_of_a_model_is_that_of_its_weight_vectors() {
     let (views, labels) = some_digits(300, 4);
     let first = part(&views, 0, 100);
     let kernels = specs("rbf:width=400");
-    let mut other = Online::new(Settings::default(), &kernels, &first).unwrap();
+    let mut other = Online::new(StreamSettings::default(), &kernels, &first).unwrap();
     other.learn(&views, &known(&labels)).unwrap();
     let model = other.snapshot().unwrap();
     let norm = other.block_norm.value(&other.group_norms().unwrap());
-    let mut online = Online::new(Settings::default(), &kernels, &first).unwrap();
+    let mut online = Online::new(StreamSettings::default(), &kernels, &first).unwrap();
     assert!(online.mistake_bound().is_none());
     online.compare_with(model).unwrap();
     online.learn(&views, &known(&labels)).unwrap();
@@ -458,7 +461,8 @@ fn the_bound_of_a_model_is_that_of_its_weight_vectors() {
     );
     assert!(bound.wrong_rounds as f64 <= bound.bound);
     // kernels that the learner does not have
-    let mut strange = Online::new(Settings::default(), &specs("rbf:width=3"), &first).unwrap();
+    let mut strange =
+        Online::new(StreamSettings::default(), &specs("rbf:width=3"), &first).unwrap();
     assert!(strange.compare_with(other.snapshot().unwrap()).is_err());
 }
 
@@ -468,10 +472,10 @@ fn with_one_kernel_and_link_one_half_om2_is_pa1_for_every_p() {
     let first = part(&views, 0, 100);
     let kernels = specs("rbf:view=upper_left");
     let learned = |rule: Rule, norm: &str| {
-        let settings = Settings {
+        let settings = StreamSettings {
             rule,
             norm: norm.parse().unwrap(),
-            ..Settings::default()
+            ..StreamSettings::default()
         };
         let mut online = Online::new(settings, &kernels, &first).unwrap();
         let said = online.learn(&views, &known(&labels)).unwrap();
@@ -503,9 +507,9 @@ fn at_p_2_om2_is_pa1_on_the_average_kernel() {
     let (views, labels) = some_digits(800, 6);
     for text in ["rbf", "rbf:width=mean*0.3|mean laplacian"] {
         let first = part(&views, 0, 100);
-        let settings = Settings {
+        let settings = StreamSettings {
             rule: Rule::PassiveAggressive { c: 0.5 },
-            ..Settings::default()
+            ..StreamSettings::default()
         };
         let mut pa1 = Online::new(settings, &specs(text), &first).unwrap();
         let count = pa1.kernels().len();
@@ -519,9 +523,9 @@ fn at_p_2_om2_is_pa1_on_the_average_kernel() {
                 kernel
             })
             .collect();
-        let settings = Settings {
+        let settings = StreamSettings {
             norm: NormSpec::Block(Exponent::new(2.0).unwrap()),
-            ..Settings::default()
+            ..StreamSettings::default()
         };
         let mut om2 = Online::with_kernels(settings, divided, Scaling::default(), &first).unwrap();
         let (a, b) = (
@@ -542,6 +546,133 @@ fn at_p_2_om2_is_pa1_on_the_average_kernel() {
     }
 }
 
+/// The same samples in the same order give the same θ, to rounding. Numbers of few bits keep the kernels exact in f32, whichever
+/// way they are computed.
+#[test]
+fn stream_and_batch_take_the_same_steps() {
+    let mut random = Random::new(2);
+    let (n, kernels, seed) = (90, 3, 3);
+    for classes in [2, 3] {
+        let binary = classes == 2;
+        let labels: Vec<u32> = (0..n).map(|_| random.below(classes) as u32).collect();
+        let names: Vec<String> = (0..classes).map(|k| k.to_string()).collect();
+        let mut views = Vec::new();
+        for m in 0..kernels {
+            let values = labels.iter().flat_map(|&y| {
+                let hint = f64::from(y) * m as f64;
+                [0; 4].map(|_| ((hint + 4.0 * random.normal()).round() / 8.0) as f32)
+            });
+            views.push(view(&format!("v{m}"), n, values.collect()));
+        }
+        let views = Views::new(views).unwrap();
+        let mut order: Vec<usize> = (0..n).collect();
+        Random::new(seed).shuffle(&mut order);
+        let told: Vec<Option<&str>> = order
+            .iter()
+            .map(|&i| Some(names[labels[i] as usize].as_str()))
+            .collect();
+        let set = KernelSet::new(&specs("linear"), &views, &Options::default(), &()).unwrap();
+        let costs = vec![1.0; n];
+        let signs: Vec<f64> = labels.iter().map(|&y| 2.0 * f64::from(y) - 1.0).collect();
+        let objective = match binary {
+            true => Objective::Scalar(Problem {
+                targets: &signs,
+                costs: &costs,
+                loss: Loss::Hinge,
+                bias: false,
+            }),
+            false => Objective::Multiclass(MulticlassProblem {
+                classes: &labels,
+                n_classes: classes,
+                costs: &costs,
+            }),
+        };
+        let batch = stochastic::StochasticSettings {
+            epochs: 1,
+            seed,
+            ..stochastic::StochasticSettings::default()
+        };
+        let (eta, c) = (0.7, 0.5);
+        let pairs = [
+            (
+                Rule::Om2,
+                stochastic::StochasticSettings {
+                    method: stochastic::Method::Om2,
+                    ..batch.clone()
+                },
+            ),
+            (
+                Rule::PassiveAggressive { c },
+                stochastic::StochasticSettings {
+                    method: stochastic::Method::PassiveAggressive { c },
+                    ..batch.clone()
+                },
+            ),
+            (
+                Rule::Obscure { eta },
+                stochastic::StochasticSettings {
+                    eta,
+                    online_epochs: 1,
+                    epochs: 0,
+                    ..batch.clone()
+                },
+            ),
+            (
+                Rule::Pegasos {
+                    lambda: 1.0 / n as f64,
+                },
+                stochastic::StochasticSettings {
+                    radius: stochastic::Radius::Infinite,
+                    ..batch.clone()
+                },
+            ),
+        ];
+        for (rule, batch) in pairs {
+            let r = if rule.uses_norm() { 1.3 } else { 2.0 };
+            let settings = StreamSettings {
+                rule,
+                norm: NormSpec::Block(Exponent::new(r).unwrap()),
+                binary,
+                classes: names.clone(),
+                ..StreamSettings::default()
+            };
+            let mut online = Online::new(settings, &specs("linear"), &views).unwrap();
+            online.learn(&views.select(&order).unwrap(), &told).unwrap();
+            let outputs = online.outputs();
+            let mut coefficients = vec![0.0; n * outputs];
+            for slot in online.support.slots() {
+                let row = &mut coefficients[order[slot.number as usize] * outputs..];
+                for (class, value) in slot.classes.iter().zip(&slot.values) {
+                    row[*class as usize] = online.theta.score_factor() * value;
+                }
+            }
+            let found = stochastic::obscure(
+                set.gram(),
+                &Norm::block(r).unwrap(),
+                &objective,
+                &batch,
+                &Limits {
+                    tolerance: 0.0,
+                    max_rounds: usize::MAX,
+                    deadline: None,
+                    memory: u64::MAX,
+                    confirm: true,
+                },
+                None,
+                &(),
+            )
+            .unwrap();
+            assert!(found.updates > 10, "{rule}: {} updates", found.updates);
+            assert_eq!(found.updates, online.report().updates, "{rule}");
+            let pairs = coefficients.iter().zip(&found.coefficients);
+            let weights = online.theta.weights().iter().zip(&found.weights);
+            for (stream, batch) in pairs.chain(weights) {
+                assert!((stream - batch).abs() <= 1e-9, "{rule}: {stream} {batch}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_separable_stream_ends_without_errors() {
     let (views, labels) = some_digits(400, 7);
@@ -551,10 +682,10 @@ fn a_separable_stream_ends_without_errors() {
         Rule::Obscure { eta: 1.0 },
     ] {
         for binary in [false, true] {
-            let settings = Settings {
+            let settings = StreamSettings {
                 rule,
                 binary,
-                ..Settings::default()
+                ..StreamSettings::default()
             };
             let labels: Vec<String> = match binary {
                 true => labels
@@ -620,9 +751,9 @@ fn what_is_wrong_is_said_and_nothing_is_learned() {
     );
     assert!(online.to_bytes().unwrap() == before);
     let mut binary = Online::new(
-        Settings {
+        StreamSettings {
             binary: true,
-            ..Settings::default()
+            ..StreamSettings::default()
         },
         &specs("rbf"),
         &views,
@@ -632,34 +763,34 @@ fn what_is_wrong_is_said_and_nothing_is_learned() {
     assert_eq!(row(part(&views, 0, 3), &three, &mut binary), Some(2));
     assert_eq!(binary.report().examples, 0);
     for (text, settings) in [
-        ("rbf:normalize=center", Settings::default()),
+        ("rbf:normalize=center", StreamSettings::default()),
         (
             "rbf",
-            Settings {
+            StreamSettings {
                 rule: Rule::Obscure { eta: 0.0 },
-                ..Settings::default()
+                ..StreamSettings::default()
             },
         ),
         (
             "rbf",
-            Settings {
+            StreamSettings {
                 norm: "lp:1".parse().unwrap(),
-                ..Settings::default()
+                ..StreamSettings::default()
             },
         ),
         (
             "rbf",
-            Settings {
+            StreamSettings {
                 norm: "mixed".parse().unwrap(),
-                ..Settings::default()
+                ..StreamSettings::default()
             },
         ),
         (
             "rbf",
-            Settings {
+            StreamSettings {
                 binary: true,
                 rule: Rule::Omcl { c: 1.0 },
-                ..Settings::default()
+                ..StreamSettings::default()
             },
         ),
     ] {
@@ -678,7 +809,7 @@ fn widths_by_distances_need_two_samples_at_first() {
     let (views, labels) = some_digits(3, 1);
     let one = part(&views, 0, 1);
     let made = |kernel: &str, first: &Views| {
-        let made = Online::new(Settings::default(), &specs(kernel), first);
+        let made = Online::new(StreamSettings::default(), &specs(kernel), first);
         made.map_err(|e| e.to_string())
     };
     let said = made("rbf", &one).unwrap_err();
@@ -695,9 +826,9 @@ fn widths_by_distances_need_two_samples_at_first() {
 #[test]
 fn labels_may_come_late_and_waiting_is_bounded() {
     let (views, labels) = some_digits(60, 9);
-    let settings = Settings {
+    let settings = StreamSettings {
         waiting: 20,
-        ..Settings::default()
+        ..StreamSettings::default()
     };
     let mut online = Online::new(settings, &specs("rbf"), &views).unwrap();
     let none = vec![None; 30];
@@ -754,8 +885,9 @@ fn sparse_views_do_what_dense_ones_do() {
         .unwrap();
     let kernels =
         specs("rbf laplacian chi2 intersection:normalize=spherical linear:normalize=spherical");
-    let first =
-        |views: &Views| Online::new(Settings::default(), &kernels, &part(views, 0, 80)).unwrap();
+    let first = |views: &Views| {
+        Online::new(StreamSettings::default(), &kernels, &part(views, 0, 80)).unwrap()
+    };
     let (mut a, mut b) = (first(&views), first(&sparse));
     let (said, same) = (
         a.learn(&views, &known(&labels)).unwrap(),
@@ -777,7 +909,8 @@ fn products_and_sums_are_kernels_too() {
     let kernels = specs(
         "rbf:view=upper_left,name=a linear:view=lower_left,normalize=spherical,name=b product:of=a*b,name=p sum:of=a*b,name=s,normalize=spherical",
     );
-    let mut online = Online::new(Settings::default(), &kernels, &part(&views, 0, 80)).unwrap();
+    let mut online =
+        Online::new(StreamSettings::default(), &kernels, &part(&views, 0, 80)).unwrap();
     online.learn(&views, &known(&labels)).unwrap();
     let (said, model) = (online.predict(&views).unwrap(), online.snapshot().unwrap());
     let scores = model.scores(&views).unwrap();

@@ -40,10 +40,30 @@ impl Gradient {
         self.len == 0
     }
 
+    /// The slope of the only score; none where it is 0.
+    pub(crate) fn scalar(slope: f64) -> Gradient {
+        Gradient {
+            entries: [(0, slope), (0, 0.0)],
+            len: usize::from(slope != 0.0),
+        }
+    }
+
+    /// The slopes of the multiclass hinge: −1 for the right class, 1 for its rival.
+    pub(crate) fn multiclass(right: usize, rival: usize) -> Gradient {
+        Gradient {
+            entries: [(right, -1.0), (rival, 1.0)],
+            len: 2,
+        }
+    }
+
+    /// Σ slope².
+    pub(crate) fn square(&self) -> f64 {
+        self.entries().iter().map(|(_, z)| z * z).sum()
+    }
+
     /// √Σ slope².
     pub(crate) fn length(&self) -> f64 {
-        let squares = self.entries().iter().map(|(_, z)| z * z);
-        squares.sum::<f64>().sqrt()
+        self.square().sqrt()
     }
 
     fn scaled(self, factor: f64) -> Gradient {
@@ -185,22 +205,13 @@ impl Objective<'_> {
     pub(crate) fn gradient(&self, i: usize, scores: &[f64], weight: f64) -> Gradient {
         let gradient = match self {
             Objective::Scalar(problem) => {
-                match problem.loss.subgradient(scores[0], problem.targets[i]) {
-                    0.0 => Gradient::NONE,
-                    slope => Gradient {
-                        entries: [(0, slope), (0, 0.0)],
-                        len: 1,
-                    },
-                }
+                Gradient::scalar(problem.loss.subgradient(scores[0], problem.targets[i]))
             }
             Objective::Multiclass(problem) => {
                 let right = problem.classes[i] as usize;
                 match multiclass::subgradient(scores, right) {
                     None => Gradient::NONE,
-                    Some(wrong) => Gradient {
-                        entries: [(right, -1.0), (wrong, 1.0)],
-                        len: 2,
-                    },
+                    Some(wrong) => Gradient::multiclass(right, wrong),
                 }
             }
         };

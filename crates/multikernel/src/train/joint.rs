@@ -12,7 +12,7 @@ use crate::loss::LossSpec;
 use crate::norm::Norm;
 use crate::observe::Observer;
 use crate::problem::{Limits, MulticlassProblem, Objective, Start};
-use crate::solve::stochastic::{Settings, obscure};
+use crate::solve::stochastic::{StochasticSettings, obscure};
 
 /// The name and group of the constant kernel.
 pub(super) const CONSTANT: &str = "constant";
@@ -76,7 +76,7 @@ impl Mkl {
         if self.start_epochs == 0 {
             return Ok(None);
         }
-        let settings = Settings {
+        let settings = StochasticSettings {
             epochs: self.start_epochs,
             ..self.stochastic.clone()
         };

@@ -86,7 +86,7 @@ pub struct Mkl {
     /// When to stop at the latest, counted from the call of [`Mkl::fit`].
     pub max_seconds: Option<f64>,
     /// Epochs, steps and draws of the solvers obscure and pegasos.
-    pub stochastic: crate::solve::stochastic::Settings,
+    pub stochastic: crate::solve::stochastic::StochasticSettings,
     /// The exact solver of the joint problem starts from so many epochs of OBSCURE's second stage; cold if 0.
     pub start_epochs: usize,
     /// Where to start: the result of an earlier training on the same samples and kernels, with another C or norm; none: cold. The
@@ -115,7 +115,7 @@ impl Default for Mkl {
             tolerance: 1e-3,
             max_rounds: 1000,
             max_seconds: None,
-            stochastic: crate::solve::stochastic::Settings::default(),
+            stochastic: crate::solve::stochastic::StochasticSettings::default(),
             start_epochs: 0,
             start: None,
             confirm: true,

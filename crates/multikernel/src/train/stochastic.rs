@@ -7,7 +7,7 @@ use crate::gram::Gram;
 use crate::norm::Norm;
 use crate::observe::Observer;
 use crate::problem::{Limits, MulticlassProblem, Objective, Problem, Round, Solution};
-use crate::solve::stochastic::{Method, Radius, Settings, Storage, Validation, obscure};
+use crate::solve::stochastic::{Method, Radius, StochasticSettings, Storage, Validation, obscure};
 
 /// Samples that are watched while a solver learns from others.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +50,7 @@ impl Mkl {
         observer: &dyn Observer,
         notes: &mut Vec<String>,
     ) -> Result<Solved> {
-        let settings = Settings {
+        let settings = StochasticSettings {
             method: match self.solver {
                 Solver::Om2 => Method::Om2,
                 Solver::Pa1 => Method::PassiveAggressive { c: self.c },

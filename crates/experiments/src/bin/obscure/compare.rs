@@ -7,9 +7,9 @@ use crate::problems::{Problem, as_given, digits_of, views_of};
 use multikernel::error::{Error, Result};
 use multikernel::loss::Loss;
 use multikernel::norm::{Norm, NormSpec};
-use multikernel::problem::{self, Limits, Round, MulticlassProblem, Objective};
+use multikernel::problem::{self, Limits, MulticlassProblem, Objective, Round};
 use multikernel::solve::exact::{self, multiclass};
-use multikernel::solve::stochastic::{Settings, obscure};
+use multikernel::solve::stochastic::{StochasticSettings, obscure};
 use serde_json::json;
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -80,10 +80,10 @@ fn problem(file: &str, name: &str, problem: &Problem, folder: &str) -> Result<()
     report("exact", begin.elapsed().as_secs_f64(), gap, &exact.history);
 
     let begin = Instant::now();
-    let settings = Settings {
+    let settings = StochasticSettings {
         online_epochs: 1,
         epochs: EPOCHS,
-        ..Settings::default()
+        ..StochasticSettings::default()
     };
     let limited = limits(TOLERANCE, Some(begin + PATIENCE));
     let objective = Objective::Multiclass(joint);

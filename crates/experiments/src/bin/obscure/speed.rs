@@ -4,7 +4,7 @@ use crate::problems::{Problem, as_given, digits_of, views_of};
 use multikernel::error::Result;
 use multikernel::norm::Norm;
 use multikernel::problem::{Limits, MulticlassProblem, Objective};
-use multikernel::solve::stochastic::{Settings, Solution, Storage, obscure};
+use multikernel::solve::stochastic::{Solution, StochasticSettings, Storage, obscure};
 use std::time::Instant;
 
 pub(crate) fn measure(quick: bool, threads: usize) -> Result<()> {
@@ -43,11 +43,11 @@ fn row(name: &str, problem: &Problem, storage: Option<Storage>, memory: f64) -> 
             n_classes: problem.n_classes,
             costs: &costs,
         });
-        let settings = Settings {
+        let settings = StochasticSettings {
             online_epochs,
             epochs,
             storage,
-            ..Settings::default()
+            ..StochasticSettings::default()
         };
         let limits = Limits {
             tolerance: 0.0,

@@ -6,7 +6,7 @@ use multikernel::norm::Norm;
 use multikernel::problem::{Limits, MulticlassProblem, Objective};
 use multikernel::solve::exact::multiclass;
 use multikernel::solve::stochastic::{
-    Epoch, Radius, Settings, Solution, Stage, Validation, obscure,
+    Epoch, Radius, Solution, Stage, StochasticSettings, Validation, obscure,
 };
 
 const LIMITS: Limits = Limits {
@@ -29,7 +29,7 @@ fn train(
     problem: &Problem,
     p: f64,
     c: f64,
-    settings: &Settings,
+    settings: &StochasticSettings,
     test: Option<&Problem>,
 ) -> Result<Solution> {
     let costs = vec![c; problem.classes.len()];
@@ -103,11 +103,11 @@ pub(crate) fn beside_pegasos(quick: bool) -> Result<()> {
     for (name, problem) in &problems {
         for (p, c) in [(1.05, 10.0), (1.25, 10.0), (1.25, 100.0), (2.0, 10.0)] {
             let run = |seed: u64, radius: Radius| {
-                let settings = Settings {
+                let settings = StochasticSettings {
                     epochs,
                     seed,
                     radius,
-                    ..Settings::default()
+                    ..StochasticSettings::default()
                 };
                 train(problem, p, c, &settings, None)
             };
@@ -166,11 +166,11 @@ pub(crate) fn with_more_kernels(quick: bool) -> Result<()> {
             let best = optimum(&problem, p, c)?;
             let runs: Vec<Solution> = (0..seeds)
                 .map(|seed| {
-                    let settings = Settings {
+                    let settings = StochasticSettings {
                         epochs,
                         seed,
                         online_epochs: 50,
-                        ..Settings::default()
+                        ..StochasticSettings::default()
                     };
                     train(&problem, p, c, &settings, Some(&test))
                 })

@@ -8,7 +8,7 @@ use multikernel::data::{Labels, Targets, Task, Views};
 use multikernel::error::Result;
 use multikernel::gram::{KernelSet, Options};
 use multikernel::kernel::KernelSpec;
-use multikernel::online::{Online, Rule, Settings};
+use multikernel::online::{Online, Rule, StreamSettings};
 use multikernel::train::Multiclass;
 
 /// Views of noise in the sparse case.
@@ -66,10 +66,10 @@ impl Way {
 }
 
 fn learner(rule: Rule, norm: &str, kernels: &[KernelSpec], views: &Views) -> Result<Online> {
-    let settings = Settings {
+    let settings = StreamSettings {
         rule,
         norm: norm.parse()?,
-        ..Settings::default()
+        ..StreamSettings::default()
     };
     let first: Vec<usize> = (0..FIRST.min(views.len())).collect();
     Online::new(settings, kernels, &views.select(&first)?)
@@ -358,9 +358,9 @@ pub(crate) fn with_budgets(wishes: &Wishes) -> Result<()> {
             for rule in ["oldest", "smallest", "project"] {
                 let mut sum = 0.0;
                 for known in &orders {
-                    let settings = Settings {
+                    let settings = StreamSettings {
                         budget: Some(format!("{size}:{rule}").parse()?),
-                        ..Settings::default()
+                        ..StreamSettings::default()
                     };
                     let first: Vec<usize> = (0..FIRST).collect();
                     let mut online = Online::new(settings, &bank, &known.views.select(&first)?)?;

@@ -4,7 +4,7 @@ use crate::Wishes;
 use multikernel::data::{Dense, View, ViewData, Views};
 use multikernel::error::Result;
 use multikernel::kernel::KernelSpec;
-use multikernel::online::{Online, Settings};
+use multikernel::online::{Online, StreamSettings};
 use multikernel::random::Random;
 use rayon::prelude::*;
 use std::time::Instant;
@@ -84,9 +84,9 @@ fn one(name: &str, widths: [usize; 4], size: usize, bandwidth: f64) -> Result<()
     // labels by chance fill the support, then the stream is easy
     let (first, by_chance) = samples(widths, size + size / 4 + 64, 1.0, 2)?;
     let (views, labels) = samples(widths, count, 0.0, 3)?;
-    let settings = Settings {
+    let settings = StreamSettings {
         budget: Some(format!("{size}:oldest").parse()?),
-        ..Settings::default()
+        ..StreamSettings::default()
     };
     let mut online = Online::new(
         settings,

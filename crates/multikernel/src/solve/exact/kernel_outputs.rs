@@ -20,9 +20,11 @@ impl KernelOutputs {
     pub(super) fn new(gram: &Gram, memory: u64) -> Option<KernelOutputs> {
         let (n, m) = (gram.n_rows() as u64, gram.n_kernels() as u64);
         let bytes = n * (4 * n + 8 * m);
-        (n * n * m >= WORTH && bytes <= memory && gram.row_plan().is_read_bound()).then(|| KernelOutputs {
-            a: vec![0.0; gram.n_rows()],
-            values: vec![0.0; gram.n_rows() * gram.n_kernels()],
+        (n * n * m >= WORTH && bytes <= memory && gram.row_plan().is_read_bound()).then(|| {
+            KernelOutputs {
+                a: vec![0.0; gram.n_rows()],
+                values: vec![0.0; gram.n_rows() * gram.n_kernels()],
+            }
         })
     }
 

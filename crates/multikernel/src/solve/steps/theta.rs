@@ -6,7 +6,7 @@
 
 use crate::norm::BlockNorm;
 
-/// Below this scale the coefficients are multiplied by it and it starts from 1 again: far above where numbers end.
+/// Below this σ the coefficients are multiplied by it and it starts from 1 again, far above the smallest number.
 const LEAST_SCALE: f64 = 1e-60;
 
 /// θ and w, up to coefficients and scores, which are kept elsewhere.
@@ -15,58 +15,55 @@ pub(crate) struct Theta {
     norm: BlockNorm,
     /// The factor of the link.
     link: f64,
-    /// σ
-    scale: f64,
-    /// ‖θ̂_m‖²
-    squares: Vec<f64>,
-    /// β
-    weights: Vec<f64>,
-    /// ‖θ̂‖_{2,q}
-    length: f64,
+    at: Lengths,
 }
 
-/// How coefficients and scores are to follow: `Fold` all of them by a factor, or forget them.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[must_use]
-pub(crate) enum Follow {
-    Nothing,
-    Fold(f64),
-    Forget,
-}
-
-/// The numbers of a θ, for a file.
+/// Where θ is, as far as lengths tell.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Lengths {
+    /// σ
     pub(crate) scale: f64,
+    /// ‖θ̂‖_{2,q}
     pub(crate) length: f64,
+    /// ‖θ̂_m‖²
     pub(crate) squares: Vec<f64>,
+    /// β
     pub(crate) weights: Vec<f64>,
+}
+
+/// How coefficients and scores follow when θ̂ is rescaled.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Rescale {
+    /// They stay: only σ has changed.
+    Nothing,
+    /// All of them are multiplied by a factor.
+    By(f64),
+    /// All of them are 0 now.
+    Reset,
 }
 
 impl Theta {
     /// θ = 0.
     pub(crate) fn new(norm: BlockNorm, kernels: usize) -> Self {
-        let mut theta = Theta {
+        let mut theta = Theta::restored(
             norm,
-            link: 1.0 / norm.r_dual(),
-            scale: 1.0,
-            squares: vec![0.0; kernels],
-            weights: vec![0.0; kernels],
-            length: 0.0,
-        };
+            Lengths {
+                scale: 1.0,
+                length: 0.0,
+                squares: vec![0.0; kernels],
+                weights: vec![0.0; kernels],
+            },
+        );
         theta.link();
         theta
     }
 
     /// A θ that was kept in a file.
-    pub(crate) fn restored(norm: BlockNorm, lengths: Lengths) -> Self {
+    pub(crate) fn restored(norm: BlockNorm, at: Lengths) -> Self {
         Theta {
             norm,
             link: 1.0 / norm.r_dual(),
-            scale: lengths.scale,
-            squares: lengths.squares,
-            weights: lengths.weights,
-            length: lengths.length,
+            at,
         }
     }
 
@@ -76,13 +73,8 @@ impl Theta {
     }
 
     /// Its numbers, for a file.
-    pub(crate) fn lengths(&self) -> Lengths {
-        Lengths {
-            scale: self.scale,
-            length: self.length,
-            squares: self.squares.clone(),
-            weights: self.weights.clone(),
-        }
+    pub(crate) fn lengths(&self) -> &Lengths {
+        &self.at
     }
 
     /// q, the dual exponent.
@@ -92,40 +84,36 @@ impl Theta {
 
     /// ‖θ‖_{2,q}, which is q ‖w‖_{2,p} with the usual link.
     pub(crate) fn length(&self) -> f64 {
-        self.scale * self.length
+        self.at.scale * self.at.length
     }
 
-    /// ‖φ(x)‖_{2,q} of a sample with these K_m(x, x).
-    pub(crate) fn length_of(&self, diagonal: &[f64], spare: &mut [f64]) -> f64 {
-        self.norm.dual_map_of_squares(diagonal, spare)
+    /// ‖φ(x)‖_{2,q} of a sample with these ‖φ_m(x)‖².
+    pub(crate) fn length_of(&self, diagonal: &[f64]) -> f64 {
+        self.norm
+            .dual_map_of_squares(diagonal, &mut vec![0.0; diagonal.len()])
     }
 
     /// β.
     pub(crate) fn weights(&self) -> &[f64] {
-        &self.weights
+        &self.at.weights
     }
 
     /// What scores K ĉ are multiplied by, beside β, to be scores of w.
     pub(crate) fn score_factor(&self) -> f64 {
-        self.scale * self.link
+        self.at.scale * self.link
     }
 
     /// A_mᵀK_m A_m of the model.
     pub(crate) fn model_forms(&self) -> Vec<f64> {
         let factor = self.score_factor().powi(2);
-        self.squares.iter().map(|q| factor * q).collect()
+        self.at.squares.iter().map(|q| factor * q).collect()
     }
 
     /// The scores of a sample from its kernels' scores (K_m ĉ)_i: one row of kernels for each output.
     pub(crate) fn scores(&self, kernel_scores: &[f64], out: &mut [f64]) {
         let factor = self.score_factor();
-        weighted_sums(kernel_scores, &self.weights, out);
+        weighted_sums(kernel_scores, &self.at.weights, out);
         out.iter_mut().for_each(|f| *f *= factor);
-    }
-
-    /// What is added to ĉ for a step along −slope.
-    pub(crate) fn change(&self, step: f64, slope: f64) -> f64 {
-        -step * slope / self.scale
     }
 
     /// The lengths after changes at a sample: what is added to ĉ of an output, and the sample's scores (K_m ĉ) of that output; given
@@ -138,61 +126,56 @@ impl Theta {
         let mut squares = 0.0;
         for (change, scores) in changes {
             squares += change * change;
-            for (q, f) in self.squares.iter_mut().zip(scores) {
+            for (q, f) in self.at.squares.iter_mut().zip(scores) {
                 *q += 2.0 * change * f;
             }
         }
-        for (q, d) in self.squares.iter_mut().zip(diagonal) {
+        for (q, d) in self.at.squares.iter_mut().zip(diagonal) {
             *q = (*q + squares * d).max(0.0);
         }
         self.link();
     }
 
     /// θ ← factor·θ, 0 ≤ factor ≤ 1.
-    pub(crate) fn shrink(&mut self, factor: f64) -> Follow {
-        self.scale *= factor;
-        if self.scale == 0.0 {
-            self.squares.fill(0.0);
-            self.scale = 1.0;
+    #[must_use]
+    pub(super) fn scale_by(&mut self, factor: f64) -> Rescale {
+        self.at.scale *= factor;
+        if self.at.scale == 0.0 {
+            self.at.squares.fill(0.0);
+            self.at.scale = 1.0;
             self.link();
-            return Follow::Forget;
+            return Rescale::Reset;
         }
-        if self.scale < LEAST_SCALE {
-            let factor = self.scale;
-            self.squares.iter_mut().for_each(|q| *q *= factor * factor);
-            self.length *= factor;
-            self.scale = 1.0;
-            return Follow::Fold(factor);
+        if self.at.scale < LEAST_SCALE {
+            let factor = self.at.scale;
+            self.at
+                .squares
+                .iter_mut()
+                .for_each(|q| *q *= factor * factor);
+            self.at.length *= factor;
+            self.at.scale = 1.0;
+            return Rescale::By(factor);
         }
-        Follow::Nothing
-    }
-
-    /// θ ← min(1, limit/‖θ‖_{2,q}) θ.
-    pub(crate) fn project(&mut self, limit: f64) -> Follow {
-        let length = self.length();
-        if length > limit {
-            self.shrink(limit / length)
-        } else {
-            Follow::Nothing
-        }
+        Rescale::Nothing
     }
 
     /// Replaces ‖θ̂_m‖² by what a computation from scratch gave.
     pub(crate) fn refresh(&mut self, squares: Vec<f64>) {
-        self.squares = squares;
-        self.squares.iter_mut().for_each(|q| *q = q.max(0.0));
+        self.at.squares = squares;
+        self.at.squares.iter_mut().for_each(|q| *q = q.max(0.0));
         self.link();
     }
 
     /// σ
     pub(crate) fn scale(&self) -> f64 {
-        self.scale
+        self.at.scale
     }
 
     fn link(&mut self) {
-        self.length = self
-            .norm
-            .dual_map_of_squares(&self.squares, &mut self.weights);
+        let Lengths {
+            squares, weights, ..
+        } = &mut self.at;
+        self.at.length = self.norm.dual_map_of_squares(squares, weights);
     }
 }
 

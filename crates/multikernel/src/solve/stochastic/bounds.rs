@@ -10,7 +10,7 @@ pub struct Bounds {
     /// Theorem 3: the mean of the objective over the steps of stage 2, averaged over the draws, exceeds the optimum by at most
     /// this, in the scale ½Ω² + CΣℓ. For samples drawn with replacement; none if there was no step.
     pub excess: Option<f64>,
-    /// Theorem 4: stage 1 makes at most so many updates, by comparison with the weight vectors returned. None for losses that
+    /// Theorem 4: stage 1 makes at most this number of updates, by comparison with the weight vectors returned. None for losses that
     /// the theorem does not speak of, for samples with different weights, and without a stage 1.
     pub online_updates: Option<f64>,
 }

@@ -375,7 +375,7 @@ mod tests {
     use crate::norm::{Norm, NormSpec};
     use crate::problem::{Limits, MulticlassProblem, Objective};
     use crate::random::Random;
-    use crate::solve::stochastic::{Settings, obscure, obscure_structured};
+    use crate::solve::stochastic::{StochasticSettings, obscure, obscure_structured};
 
     const LABELS: usize = 3;
     const BOTH: [Neighbours; 2] = [Neighbours::Pairs, Neighbours::PairsAtPlace];
@@ -515,10 +515,10 @@ mod tests {
         let classes: Vec<u32> = labels.iter().map(|chain| chain[0]).collect();
         let samples: Vec<usize> = (0..40).collect();
         let costs: Vec<f64> = (0..40).map(|i| 0.5 + 0.1 * f64::from(i % 4)).collect();
-        let settings = Settings {
+        let settings = StochasticSettings {
             online_epochs: 2,
             epochs: 15,
-            ..Settings::default()
+            ..StochasticSettings::default()
         };
         for r in ["2", "1.2"] {
             let chains = Chains::new(set.gram(), labels.clone(), LABELS, &[]).unwrap();
@@ -561,9 +561,9 @@ mod tests {
         let (set, labels) = problem(60, 6);
         let train: Vec<usize> = (0..40).collect();
         let costs = vec![1.0; 40];
-        let settings = Settings {
+        let settings = StochasticSettings {
             epochs: 60,
-            ..Settings::default()
+            ..StochasticSettings::default()
         };
         let right = |neighbours: &[Neighbours]| {
             let chains = Chains::new(set.gram(), labels.clone(), LABELS, neighbours).unwrap();
@@ -607,7 +607,7 @@ mod tests {
         assert!(Chains::new(set.gram(), labels[1..].to_vec(), LABELS, &BOTH).is_err());
         assert!(Chains::new(set.gram(), labels.clone(), 2, &BOTH).is_err());
         let chains = Chains::new(set.gram(), labels, LABELS, &BOTH).unwrap();
-        let settings = Settings::default();
+        let settings = StochasticSettings::default();
         let train = |samples: &[usize], costs: &[f64], r: &str| {
             let norm = norm(r, chains.n_kernels());
             obscure_structured(&chains, samples, costs, &norm, &settings, &limits(), &()).is_err()

@@ -9,27 +9,27 @@ use crate::problem::Objective;
 
 /// Steps of a golden-section search: the interval shrinks to 1e-9 of itself.
 const SEARCH: usize = 44;
-/// τ is at most so many times what would be best without limits.
+/// τ is at most this multiple of what would be best without limits.
 const FARTHEST: f64 = 4.0;
 
 /// A feasible point.
 #[derive(Debug, Clone)]
-pub(super) struct Point {
+pub(super) struct FeasiblePoint {
     pub(super) coefficients: Vec<f64>,
     pub(super) dual: f64,
 }
 
 /// A point before it is written down.
-enum Found {
+enum Candidate {
     /// A multiple of A.
     Scaled { factor: f64, dual: f64 },
     /// Some of its rows are others.
-    Fitted(Point),
+    Fitted(FeasiblePoint),
 }
 
 /// What is known about A beside its entries.
 #[derive(Debug)]
-pub(super) struct Around<'a> {
+pub(super) struct FeasibleNear<'a> {
     pub(super) objective: &'a Objective<'a>,
     pub(super) norm: &'a Norm,
     pub(super) coefficients: &'a [f64],
@@ -37,14 +37,17 @@ pub(super) struct Around<'a> {
     pub(super) forms: &'a [f64],
 }
 
-impl Around<'_> {
+impl FeasibleNear<'_> {
     /// The best point found. `forms_of` gives XᵀK_m X of a feasible X, τ and X − τA.
-    pub(super) fn point(&self, forms_of: impl FnOnce(&[f64], f64, &[f64]) -> Vec<f64>) -> Point {
+    pub(super) fn point(
+        &self,
+        forms_of: impl FnOnce(&[f64], f64, &[f64]) -> Vec<f64>,
+    ) -> FeasiblePoint {
         match self.search(usize::MAX, |x, scale, change| {
             Some(forms_of(x, scale, change))
         }) {
-            Found::Scaled { factor, .. } => self.scaled(factor),
-            Found::Fitted(point) => point,
+            Candidate::Scaled { factor, .. } => self.scaled(factor),
+            Candidate::Fitted(point) => point,
         }
     }
 
@@ -56,8 +59,8 @@ impl Around<'_> {
         forms_of: impl FnOnce(&[f64], f64, &[f64]) -> Option<Vec<f64>>,
     ) -> f64 {
         match self.search(most_fitted, forms_of) {
-            Found::Scaled { dual, .. } => dual,
-            Found::Fitted(point) => point.dual,
+            Candidate::Scaled { dual, .. } => dual,
+            Candidate::Fitted(point) => point.dual,
         }
     }
 
@@ -65,7 +68,7 @@ impl Around<'_> {
         &self,
         most_fitted: usize,
         forms_of: impl FnOnce(&[f64], f64, &[f64]) -> Option<Vec<f64>>,
-    ) -> Found {
+    ) -> Candidate {
         let outputs = self.objective.outputs();
         let own: Vec<f64> = self
             .coefficients
@@ -81,7 +84,7 @@ impl Around<'_> {
                 .sum()
         };
         let value = |factor: f64| linear(factor) - 0.5 * factor * factor * size;
-        // no limits: the scale at which the linear term and the norm balance; A of a good result has it at 1
+        // without limits: the scale at which the linear term and the norm balance; A of a good result has it at 1
         let most = FARTHEST * (linear(1.0) / size).abs().max(1.0);
         let most = if most.is_finite() { most } else { FARTHEST };
 
@@ -92,7 +95,7 @@ impl Around<'_> {
         let farthest: Vec<f64> = farthest.collect();
         let inside = farthest.iter().copied().fold(most, f64::min);
         let small = best(0.0, inside, value);
-        let plain = Found::Scaled {
+        let plain = Candidate::Scaled {
             factor: small,
             dual: value(small),
         };
@@ -111,7 +114,7 @@ impl Around<'_> {
         };
         let point = self.shrunk(fitted, &forms);
         if point.dual > value(small) {
-            Found::Fitted(point)
+            Candidate::Fitted(point)
         } else {
             plain
         }
@@ -133,15 +136,15 @@ impl Around<'_> {
     }
 
     /// factor·A, feasible but for rounding.
-    fn scaled(&self, factor: f64) -> Point {
+    fn scaled(&self, factor: f64) -> FeasiblePoint {
         let coefficients = self.fitted(factor);
         let dual = self.objective.dual_linear(&coefficients)
             - 0.5 * factor * factor * self.dual_size(self.forms);
-        Point { coefficients, dual }
+        FeasiblePoint { coefficients, dual }
     }
 
     /// The best multiple of a feasible point.
-    fn shrunk(&self, mut x: Vec<f64>, forms: &[f64]) -> Point {
+    fn shrunk(&self, mut x: Vec<f64>, forms: &[f64]) -> FeasiblePoint {
         let outputs = self.objective.outputs();
         let own: Vec<f64> = x
             .chunks(outputs)
@@ -161,7 +164,7 @@ impl Around<'_> {
             self.objective.fit_row(i, row);
         }
         let dual = self.objective.dual_linear(&x) - 0.5 * factor * factor * size;
-        Point {
+        FeasiblePoint {
             coefficients: x,
             dual,
         }

@@ -9,30 +9,31 @@
 //!
 //! Both read the same f32 values, so they agree to the rounding of f64 sums.
 
-use super::rows::Rows;
+use super::kernel_values::KernelValues;
 use crate::gram::Gram;
 use crate::huge_pages::zeros;
 use crate::solve::steps::weighted_sums;
 use rayon::prelude::*;
 
-/// Scores that take in updates together: they stay in cache while all updates pass,
+/// Numbers of the scores that take in updates together: they stay in cache while all updates pass.
 const TOGETHER: usize = 1 << 15;
-/// and those of so many samples, whose values for an update lie side by side.
+/// The fewest samples that take in updates together: their values for an update lie side by side.
 const LEAST_TOGETHER: usize = 8;
+/// The most samples that take in updates together.
 const MOST_TOGETHER: usize = 64;
-/// Kernels that are added at a time where there are so many,
+/// Kernels that are added at a time, as long as this number is left.
 const WIDE: usize = 8;
-/// and where there are fewer.
+/// Kernels that are added at a time after that.
 const NARROW: usize = 4;
-/// Updates that wait, at least.
+/// The fewest updates that wait before all scores take them in.
 const LEAST_UPDATES: usize = 16;
-/// Numbers that are read beside those of one pair of samples: a line of the cache.
+/// Numbers that are read beside those of one pair of samples, a line of the cache.
 const LINE: usize = 16;
-/// Numbers per task: fewer are done before another thread would have woken up.
+/// Numbers per task; fewer are done before another thread would have woken up.
 const SMALL: usize = 1 << 14;
-/// Samples in a block: few, so that few updates are made after it has begun,
+/// Samples in a block with stored scores: few, so that few updates are made after it has begun.
 const STORED_BLOCK: u64 = 64;
-/// and many, so that there is work for all threads when it begins.
+/// Samples in a block on the fly: many, so that there is work for all threads when it begins.
 const BLOCK_ON_THE_FLY: u64 = 256;
 
 /// Where the scores at the start of a block come from.
@@ -47,7 +48,7 @@ pub enum Storage {
 /// Scores of samples, current when they are visited.
 #[derive(Debug)]
 pub(super) struct Scores<'g> {
-    rows: Rows<'g>,
+    rows: KernelValues<'g>,
     /// What the values of each kernel are to be multiplied by, and the scores that are kept, which are sums of them.
     factors: Vec<f64>,
     outputs: usize,
@@ -59,7 +60,7 @@ pub(super) struct Scores<'g> {
     kept: Vec<f64>,
     /// Changes of ĉ that these scores have not taken in, oldest first.
     updates: Vec<Update>,
-    /// So many are enough.
+    /// The number of updates at which all scores take them in.
     most_updates: usize,
     /// The kernels' values of the block's samples for the updates before the block: sample after sample, update after update.
     before: Vec<f32>,
@@ -92,7 +93,7 @@ impl<'g> Scores<'g> {
             Storage::Stored => (numbers, memory.saturating_sub(bytes)),
             Storage::OnTheFly => (0, memory),
         };
-        let rows = Rows::new(gram, rest);
+        let rows = KernelValues::new(gram, rest);
         Scores {
             factors: rows.factors(),
             rows,
@@ -439,7 +440,7 @@ struct Change<'v> {
 }
 
 /// Class after class, so that the scores of a sample are passed once and in their order.
-fn by_class<'v>(updates: &[Update], rows: &'v Rows<'_>) -> Vec<Change<'v>> {
+fn by_class<'v>(updates: &[Update], rows: &'v KernelValues<'_>) -> Vec<Change<'v>> {
     let changes = updates.iter().flat_map(|update| {
         let values = rows.get(update.sample);
         update.changes.map(|(class, change)| Change {

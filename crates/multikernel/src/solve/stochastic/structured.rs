@@ -9,18 +9,18 @@
 //!
 //! Cost of an epoch: two oracle calls per sample (one to learn, one to look at the objective), and the updates.
 
-use super::{Radius, Sampling, Settings, check_settings};
+use super::Stage;
+use super::settings::{StochasticSettings, check_settings};
+use super::two_stages::two_stages;
+use super::watch::Watch;
 use crate::error::{Error, Result};
 use crate::norm::{BlockNorm, Norm};
 use crate::observe::{Observer, Progress};
-use crate::problem::{Certificate, Limits, Round, Status};
+use crate::problem::{Certificate, Gradient, Limits, Round, Status};
 use crate::random::Random;
-use crate::solve::steps::{Adaptive, Rule, Seen};
+use crate::solve::steps::{Algorithm, Expansion, Rescale, Subgradient, Theta, Visit};
 use rayon::prelude::*;
-use std::time::Instant;
-
-/// Below this scale θ is multiplied by it and the scale starts from 1 again.
-const LEAST_SCALE: f64 = 1e-60;
+use std::ops::ControlFlow;
 
 /// A structured problem: its samples, outputs and joint feature maps φ_m(x, y), seen through the questions OBSCURE asks.
 pub trait Structure: Sync {
@@ -119,7 +119,7 @@ pub fn obscure_structured<S: Structure>(
     samples: &[usize],
     costs: &[f64],
     norm: &Norm,
-    settings: &Settings,
+    settings: &StochasticSettings,
     limits: &Limits,
     observer: &dyn Observer,
 ) -> Result<Structured<S>> {
@@ -139,220 +139,213 @@ pub fn obscure_structured<S: Structure>(
             "give one positive finite cost for each sample, and at least one sample",
         ));
     }
-    let mut run = Run::new(structure, samples, costs, norm, block);
-    let status = run.both_stages(settings, limits, observer);
+    let watch = Watch::of(limits, observer);
+    let mut run = StructuredRun::new(structure, samples, costs, norm, block, watch);
+    let status = run.both_stages(settings);
     Ok(run.finish(status, limits.tolerance))
 }
 
-struct Run<'a, S: Structure> {
+/// θ̂ over differences of outputs.
+struct Differences<'a, S: Structure> {
     structure: &'a S,
+    /// θ̂
+    state: S::State,
+    /// ĉ, for the k-th of the samples: output and coefficient.
+    terms: Vec<Terms<S>>,
+}
+
+/// Outputs of a sample, and their coefficients.
+type Terms<S> = Vec<(<S as Structure>::Output, f64)>;
+
+impl<S: Structure> Differences<'_, S> {
+    /// θ̂ ← factor·θ̂.
+    fn multiply(&mut self, factor: f64) {
+        self.structure.scale(&mut self.state, factor);
+        for (_, c) in self.terms.iter_mut().flatten() {
+            *c *= factor;
+        }
+    }
+}
+
+/// The only score of a visit is w·(φ(x_i, y_i) − φ(x_i, ŷ)), in which the loss falls.
+struct AtOutput<'a, 's, S: Structure> {
+    all: &'a mut Differences<'s, S>,
+    /// Which of the samples named.
+    k: usize,
+    sample: usize,
+    worst: &'a S::Output,
+}
+
+impl<S: Structure> Expansion for AtOutput<'_, '_, S> {
+    fn rescale(&mut self, rescale: Rescale) {
+        match rescale {
+            Rescale::Nothing => {}
+            Rescale::By(factor) => self.all.multiply(factor),
+            Rescale::Reset => {
+                self.all.state = self.all.structure.zero();
+                self.all.terms.iter_mut().for_each(Vec::clear);
+            }
+        }
+    }
+
+    fn kernel_scores(&mut self, _: usize, out: &mut [f64]) {
+        let structure = self.all.structure;
+        let truth = structure.truth(self.sample);
+        structure.products(&self.all.state, self.sample, truth, self.worst, out);
+    }
+
+    fn add(&mut self, changes: &[(usize, f64)]) {
+        let structure = self.all.structure;
+        let truth = structure.truth(self.sample);
+        for &(_, c) in changes {
+            structure.add(&mut self.all.state, self.sample, truth, self.worst, c);
+            let own = &mut self.all.terms[self.k];
+            match own.iter_mut().find(|(y, _)| y == self.worst) {
+                Some((_, known)) => *known += c,
+                None => own.push((self.worst.clone(), c)),
+            }
+        }
+    }
+}
+
+struct StructuredRun<'a, S: Structure> {
     samples: &'a [usize],
     costs: &'a [f64],
     norm: &'a Norm,
-    block: BlockNorm,
-    begin: Instant,
-    /// θ̂, with θ = σ θ̂
-    state: S::State,
-    scale: f64,
-    /// ‖θ̂_m‖²
-    squares: Vec<f64>,
-    /// ‖θ̂‖_{2,q}
-    length: f64,
-    /// β
-    weights: Vec<f64>,
-    /// ĉ, for the k-th of the samples: output and coefficient.
-    terms: Vec<Vec<(S::Output, f64)>>,
+    watch: Watch<'a>,
+    theta: Theta,
+    expansion: Differences<'a, S>,
     steps: u64,
     history: Vec<Round>,
 }
 
-impl<'a, S: Structure> Run<'a, S> {
+impl<'a, S: Structure> StructuredRun<'a, S> {
     fn new(
         structure: &'a S,
         samples: &'a [usize],
         costs: &'a [f64],
         norm: &'a Norm,
         block: BlockNorm,
+        watch: Watch<'a>,
     ) -> Self {
-        let kernels = structure.n_kernels();
-        let mut run = Run {
-            structure,
+        StructuredRun {
             samples,
             costs,
             norm,
-            block,
-            begin: Instant::now(),
-            state: structure.zero(),
-            scale: 1.0,
-            squares: vec![0.0; kernels],
-            length: 0.0,
-            weights: vec![0.0; kernels],
-            terms: samples.iter().map(|_| Vec::new()).collect(),
+            watch,
+            theta: Theta::new(block, structure.n_kernels()),
+            expansion: Differences {
+                structure,
+                state: structure.zero(),
+                terms: samples.iter().map(|_| Vec::new()).collect(),
+            },
             steps: 0,
             history: Vec::new(),
-        };
-        run.link();
-        run
+        }
     }
 
-    fn both_stages(
-        &mut self,
-        settings: &Settings,
-        limits: &Limits,
-        observer: &dyn Observer,
-    ) -> Status {
+    fn both_stages(&mut self, settings: &StochasticSettings) -> Status {
         let mut random = Random::new(settings.seed);
         let at_zero = self.primal().0;
         let lambda = 1.0 / self.costs.iter().sum::<f64>();
-        let online_epochs = match settings.radius {
-            Radius::Infinite => 0,
-            Radius::FromStageOne | Radius::Given(_) => settings.online_epochs,
-        };
-        let mut rule = Rule::Constant(settings.eta);
-        for done in 0..online_epochs + settings.epochs {
-            if done == online_epochs {
-                let primal = self.history.last().map_or(at_zero, |look| look.primal);
-                let radius = match settings.radius {
-                    Radius::FromStageOne => (2.0 * primal.min(at_zero)).sqrt(),
-                    Radius::Infinite => f64::INFINITY,
-                    Radius::Given(radius) => radius,
-                };
-                rule = Rule::Adaptive(Adaptive::new(lambda, self.block.r_dual(), radius));
-            }
-            let order = draw(&mut random, settings.sampling, self.samples.len());
+        let q = self.theta.q();
+        let (status, _) = two_stages(settings, lambda, q, at_zero, |stage, _, algorithm| {
+            let name = match stage {
+                Stage::Online => "stage 1",
+                Stage::Batch => "stage 2",
+            };
+            let order = settings.sampling.draw(&mut random, self.samples.len());
             for (at, &k) in order.iter().enumerate() {
-                if limits.deadline.is_some_and(|d| Instant::now() >= d) {
-                    return Status::TimeLimit;
+                if let Some(status) = self.watch.interrupted(name, at, order.len()) {
+                    return ControlFlow::Break(status);
                 }
-                let progress = Progress::Work {
-                    stage: if done < online_epochs {
-                        "stage 1"
-                    } else {
-                        "stage 2"
-                    },
-                    done: at as u64,
-                    total: order.len() as u64,
-                };
-                if observer.progress(&progress).is_break() {
-                    return Status::Stopped;
-                }
-                self.step(k, &mut rule);
+                self.step(k, algorithm);
             }
             self.refresh();
             let (primal, _) = self.primal();
+            let dual = f64::NEG_INFINITY;
             self.history.push(Round {
-                seconds: self.begin.elapsed().as_secs_f64(),
+                seconds: self.watch.seconds(),
                 primal,
-                dual: f64::NEG_INFINITY,
+                dual,
                 steps: self.steps,
             });
-            let told = observer.progress(&Progress::Round {
-                round: self.history.len(),
+            let round = self.history.len();
+            match self.watch.tell(&Progress::Round {
+                round,
                 primal,
-                dual: f64::NEG_INFINITY,
-            });
-            if told.is_break() {
-                return Status::Stopped;
+                dual,
+            }) {
+                Some(status) => ControlFlow::Break(status),
+                None => ControlFlow::Continue(primal),
             }
-        }
-        Status::MaxIterations
+        });
+        status
     }
 
     /// What the oracle multiplies ⟨θ̂_m, ·⟩ by.
     fn oracle_weights(&self) -> Vec<f64> {
-        let factor = self.scale / self.block.r_dual();
-        self.weights.iter().map(|b| factor * b).collect()
+        let factor = self.theta.score_factor();
+        let weights = self.theta.weights().iter();
+        weights.map(|b| factor * b).collect()
     }
 
     /// The most violating output of a sample, and the loss there.
     fn violation(&self, weights: &[f64], i: usize) -> (S::Output, f64) {
-        let truth = self.structure.truth(i);
-        let worst = self.structure.best(&self.state, weights, i, true);
+        let Differences {
+            structure, state, ..
+        } = &self.expansion;
+        let worst = structure.best(state, weights, i, true);
         let mut products = vec![0.0; weights.len()];
-        self.structure
-            .products(&self.state, i, &worst, truth, &mut products);
+        structure.products(state, i, &worst, structure.truth(i), &mut products);
         let margin = crate::math::dot(weights, &products);
-        let loss = (self.structure.delta(i, &worst) + margin).max(0.0);
+        let loss = (structure.delta(i, &worst) + margin).max(0.0);
         (worst, loss)
     }
 
-    fn step(&mut self, k: usize, rule: &mut Rule) {
+    fn step(&mut self, k: usize, algorithm: &mut Algorithm) {
         self.steps += 1;
-        let i = self.samples[k];
-        let (worst, loss) = self.violation(&self.oracle_weights(), i);
-        let truth = self.structure.truth(i);
-        let kernels = self.weights.len();
+        let sample = self.samples[k];
+        let (worst, loss) = self.violation(&self.oracle_weights(), sample);
+        let structure = self.expansion.structure;
+        let truth = structure.truth(sample);
         let mean = self.costs.iter().sum::<f64>() / self.costs.len() as f64;
-        let share = self.costs[k] / mean;
-        let moves = loss > 0.0 && worst != *truth;
-        let mut lengths = vec![0.0; kernels];
-        if moves {
-            self.structure
-                .squared_lengths(i, &worst, truth, &mut lengths);
-        }
-        let mut spare = vec![0.0; kernels];
-        let gradient = match moves {
-            true => share * self.block.dual_map_of_squares(&lengths, &mut spare),
-            false => 0.0,
+        let mut diagonal = vec![0.0; structure.n_kernels()];
+        let slopes = match loss > 0.0 && worst != *truth {
+            true => {
+                structure.squared_lengths(sample, &worst, truth, &mut diagonal);
+                Gradient::scalar(-self.costs[k] / mean)
+            }
+            false => Gradient::NONE,
         };
-        let step = rule.next(&Seen::lengths(self.scale * self.length, gradient));
-        self.shrink(step.shrink);
-        if moves {
-            let c = step.step * share / self.scale;
-            let mut products = vec![0.0; kernels];
-            self.structure
-                .products(&self.state, i, truth, &worst, &mut products);
-            for (q, (f, l)) in self.squares.iter_mut().zip(products.iter().zip(&lengths)) {
-                *q = (*q + 2.0 * c * f + c * c * l).max(0.0);
-            }
-            self.structure.add(&mut self.state, i, truth, &worst, c);
-            let own = &mut self.terms[k];
-            match own.iter_mut().find(|(y, _)| *y == worst) {
-                Some((_, known)) => *known += c,
-                None => own.push((worst, c)),
-            }
-            self.link();
-        }
-        let length = self.scale * self.length;
-        if length > rule.longest() {
-            self.shrink(rule.longest() / length);
-        }
-    }
-
-    fn shrink(&mut self, factor: f64) {
-        self.scale *= factor;
-        if self.scale == 0.0 {
-            self.state = self.structure.zero();
-            self.squares.fill(0.0);
-            self.terms.iter_mut().for_each(Vec::clear);
-            self.scale = 1.0;
-            self.link();
-        } else if self.scale < LEAST_SCALE {
-            self.fold(self.scale);
-            self.scale = 1.0;
-        }
-    }
-
-    /// θ̂ ← factor·θ̂.
-    fn fold(&mut self, factor: f64) {
-        self.structure.scale(&mut self.state, factor);
-        self.squares.iter_mut().for_each(|q| *q *= factor * factor);
-        self.length *= factor;
-        for (_, c) in self.terms.iter_mut().flatten() {
-            *c *= factor;
-        }
-    }
-
-    fn link(&mut self) {
-        self.length = self
-            .block
-            .dual_map_of_squares(&self.squares, &mut self.weights);
+        let z = Subgradient {
+            slopes,
+            margin: structure.delta(sample, &worst) - loss,
+            sample_length: self.theta.length_of(&diagonal),
+            diagonal: &diagonal,
+        };
+        let expansion = AtOutput {
+            all: &mut self.expansion,
+            k,
+            sample,
+            worst: &worst,
+        };
+        algorithm.step(&mut Visit {
+            theta: &mut self.theta,
+            expansion,
+            z,
+        });
     }
 
     /// ‖θ̂_m‖² from scratch: rounding adds up otherwise.
     fn refresh(&mut self) {
-        self.squares = forms(self.structure, &self.state, self.samples, &self.terms);
-        self.link();
+        let Differences {
+            structure,
+            state,
+            terms,
+        } = &self.expansion;
+        let squares = forms(*structure, state, self.samples, terms);
+        self.theta.refresh(squares);
     }
 
     /// P of the current w, and the share of it that the losses have.
@@ -365,34 +358,32 @@ impl<'a, S: Structure> Run<'a, S> {
             .collect();
         let risk: f64 = losses.iter().zip(self.costs).map(|(l, c)| l * c).sum();
         // ‖w‖_{2,p} = ‖θ‖_{2,q}/q
-        let norm = self.scale * self.length / self.block.r_dual();
+        let norm = self.theta.length() / self.theta.q();
         (0.5 * norm * norm + risk, risk)
     }
 
     fn finish(mut self, status: Status, tolerance: f64) -> Structured<S> {
         self.refresh();
         let (primal, risk) = self.primal();
-        let factor = self.scale / self.block.r_dual();
-        self.fold(factor);
-        let dual = self.dual();
+        self.expansion.multiply(self.theta.score_factor());
         let certificate = Certificate {
             primal,
-            dual,
+            dual: self.dual(),
             risk,
             bias: 0.0,
         };
         if let Some(look) = self.history.last_mut() {
-            look.dual = dual;
+            look.dual = certificate.dual;
         }
         let reached = certificate.relative_gap() <= tolerance;
         let samples = self.samples.iter();
         Structured {
             terms: samples
-                .zip(self.terms)
+                .zip(self.expansion.terms)
                 .flat_map(|(&i, own)| own.into_iter().map(move |(y, c)| (i, y, c)))
                 .collect(),
-            state: self.state,
-            weights: self.weights,
+            state: self.expansion.state,
+            weights: self.theta.weights().to_vec(),
             certificate,
             status: match status {
                 Status::MaxIterations if reached => Status::Converged,
@@ -404,9 +395,9 @@ impl<'a, S: Structure> Run<'a, S> {
 
     /// D of the terms (in the model's unit), cut sample by sample to Σ_y a_iy ≤ C_i and then scaled as well as that allows.
     fn dual(&self) -> f64 {
-        let structure = self.structure;
+        let structure = self.expansion.structure;
         let mut state = structure.zero();
-        let mut cut = self.terms.clone();
+        let mut cut = self.expansion.terms.clone();
         let (mut linear, mut room) = (0.0, f64::INFINITY);
         for ((own, &i), &cost) in cut.iter_mut().zip(self.samples).zip(self.costs) {
             let total: f64 = own.iter().map(|(_, a)| a).sum();
@@ -439,10 +430,10 @@ fn forms<S: Structure>(
     structure: &S,
     state: &S::State,
     samples: &[usize],
-    terms: &[Vec<(S::Output, f64)>],
+    terms: &[Terms<S>],
 ) -> Vec<f64> {
     let kernels = structure.n_kernels();
-    let of_sample = |(&i, own): (&usize, &Vec<(S::Output, f64)>)| {
+    let of_sample = |(&i, own): (&usize, &Terms<S>)| {
         let (mut sums, mut products) = (vec![0.0; kernels], vec![0.0; kernels]);
         for (y, c) in own {
             structure.products(state, i, structure.truth(i), y, &mut products);
@@ -459,15 +450,4 @@ fn forms<S: Structure>(
     }
     all.iter_mut().for_each(|q| *q = q.max(0.0));
     all
-}
-
-fn draw(random: &mut Random, sampling: Sampling, count: usize) -> Vec<usize> {
-    match sampling {
-        Sampling::Permutation => {
-            let mut order: Vec<usize> = (0..count).collect();
-            random.shuffle(&mut order);
-            order
-        }
-        Sampling::WithReplacement => (0..count).map(|_| random.below(count)).collect(),
-    }
 }

@@ -1,16 +1,22 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
+use super::expansion::SampleExpansion;
+use super::scores::Scores;
 use super::*;
 use crate::data::{Pairwise, View, ViewData, Views};
-use crate::gram::{KernelSet, Options};
+use crate::gram::{Coefficients, KernelSet, Options};
 use crate::kernel::KernelSpec;
 use crate::loss::Loss;
+use crate::observe::Progress;
 use crate::problem::{MulticlassProblem, Problem, certify, certify_multiclass};
+use crate::random::Random;
 use crate::solve::exact;
+use crate::solve::steps::{Expansion, Subgradient, Theta, Visit};
 
 const LOSSES: [Loss; 7] = [
     Loss::Hinge,
@@ -135,7 +141,7 @@ fn limits() -> Limits {
     }
 }
 
-fn run(data: &Data, p: f64, objective: &Objective<'_>, settings: &Settings) -> Solution {
+fn run(data: &Data, p: f64, objective: &Objective<'_>, settings: &StochasticSettings) -> Solution {
     let norm = Norm::block(p).unwrap();
     obscure(&data.gram, &norm, objective, settings, &limits(), None, &()).unwrap()
 }
@@ -151,7 +157,7 @@ struct Plain {
 }
 
 impl Plain {
-    fn new(data: &Data, p: f64, objective: &Objective<'_>, settings: &Settings) -> Plain {
+    fn new(data: &Data, p: f64, objective: &Objective<'_>, settings: &StochasticSettings) -> Plain {
         let (n, outputs) = (data.costs.len(), objective.outputs());
         let q = p / (p - 1.0);
         let norm = Norm::block(p).unwrap();
@@ -300,14 +306,14 @@ fn blocks_stored_or_on_the_fly_do_what_one_sample_at_a_time_does() {
             (1.01, Radius::Given(2.0), Sampling::WithReplacement),
         ] {
             // the squared losses run away in stage 1 with large steps, and round-off with them
-            let settings = Settings {
+            let settings = StochasticSettings {
                 eta: 0.3,
                 online_epochs: 2,
                 epochs: 3,
                 radius,
                 sampling,
                 seed: 7,
-                ..Settings::default()
+                ..StochasticSettings::default()
             };
             let plain = Plain::new(&data, p, &objective, &settings);
             for storage in [Storage::Stored, Storage::OnTheFly] {
@@ -316,7 +322,7 @@ fn blocks_stored_or_on_the_fly_do_what_one_sample_at_a_time_does() {
                         &data,
                         p,
                         &objective,
-                        &Settings {
+                        &StochasticSettings {
                             storage: Some(storage),
                             block: Some(block),
                             ..settings.clone()
@@ -330,7 +336,7 @@ fn blocks_stored_or_on_the_fly_do_what_one_sample_at_a_time_does() {
                     }
                 }
             }
-            let averaged = Settings {
+            let averaged = StochasticSettings {
                 average: Average::Whole,
                 ..settings.clone()
             };
@@ -362,35 +368,36 @@ proptest! {
         let norm = Norm::block(p).unwrap();
         let block_norm = *norm.as_block().unwrap();
         let storage = if stored { Storage::Stored } else { Storage::OnTheFly };
-        let mut scores = Scores::new(&data.gram, outputs, u64::MAX, Some(storage));
-        let mut learner = Learner::new(block_norm, n, outputs, kernels);
+        let scores = Scores::new(&data.gram, outputs, u64::MAX, Some(storage));
+        let mut theta = Theta::new(block_norm, kernels);
+        let mut expansion = SampleExpansion::new(scores, n, outputs);
         let mut random = Random::new(seed);
         let objective = data.multiclass();
-        let mut changes = Vec::new();
         for _ in 0..blocks {
             let block: Vec<usize> = (0..size).map(|_| random.below(n)).collect();
-            scores.begin(&block, learner.kept_coefficients());
+            expansion.begin(&block);
             for (place, &i) in block.iter().enumerate() {
-                let follow = match random.below(40) {
-                    0 => learner.shrink(0.0),
-                    1 | 2 => learner.shrink(1e-40),
-                    3..10 => learner.project(random.uniform() * learner.length()),
-                    _ => learner.shrink(random.uniform()),
-                };
-                match follow {
-                    Follow::Nothing => {}
-                    Follow::Fold(factor) => scores.fold(factor),
-                    Follow::Forget => scores.forget(),
+                let slopes = objective.gradient(i, &vec![0.0; outputs], 0.1 + random.uniform());
+                let diagonal: Vec<f64> =
+                    (0..kernels).map(|m| f64::from(data.kernels[m][i * n + i])).collect();
+                let z = Subgradient { slopes, margin: 0.0, diagonal: &diagonal, sample_length: 1.0 };
+                let length = theta.length();
+                let mut visit = Visit { theta: &mut theta, expansion: expansion.at(i, place), z };
+                match random.below(40) {
+                    0 => visit.scale(0.0),
+                    1 | 2 => visit.scale(1e-40),
+                    3..10 => visit.project(random.uniform() * length),
+                    _ => visit.scale(random.uniform()),
                 }
                 let mut f = vec![0.0; outputs];
-                scores.weighted(place, &[1.0, 0.0, 0.5], &mut f);
+                expansion.scores.weighted(place, &[1.0, 0.0, 0.5], &mut f);
                 let mut at = vec![0.0; outputs * kernels];
                 for (k, at) in at.chunks_mut(kernels).enumerate() {
-                    scores.of_class(place, k, at);
+                    expansion.at(i, place).kernel_scores(k, at);
                 }
                 // the kernels' own scores now
                 let exact = data.gram.kernel_scores(
-                    &[i], &[0, 1, 2], Coefficients::new(learner.kept_coefficients(), outputs));
+                    &[i], &[0, 1, 2], Coefficients::new(expansion.coefficients(), outputs));
                 let size = exact.iter().fold(1e-300f64, |x, v| x.max(v.abs()));
                 for k in 0..outputs {
                     for m in 0..kernels {
@@ -400,29 +407,21 @@ proptest! {
                     let want = exact[k] + 0.5 * exact[2 * outputs + k];
                     prop_assert!((f[k] - want).abs() <= 1e-9 * size, "{} instead of {want}", f[k]);
                 }
-                let gradient = objective.gradient(i, &vec![0.0; outputs], 0.1 + random.uniform());
-                let diagonal: Vec<f64> =
-                    (0..kernels).map(|m| f64::from(data.kernels[m][i * n + i])).collect();
-                let of_classes: Vec<f64> = gradient
-                    .entries()
-                    .iter()
-                    .flat_map(|&(k, _)| at[k * kernels..][..kernels].to_vec())
-                    .collect();
-                learner.add(i, 1.0, &gradient, &of_classes, &diagonal, &mut changes);
-                scores.update(place, &changes);
+                Visit { theta: &mut theta, expansion: expansion.at(i, place), z }.subtract(1.0);
             }
-            scores.end();
+            expansion.scores.end();
         }
-        let kept = Coefficients::new(learner.kept_coefficients(), outputs);
+        let coefficients = expansion.coefficients().to_vec();
+        let kept = Coefficients::new(&coefficients, outputs);
         let want = data.gram.quadratic_forms(kept);
-        let forms = learner.model_forms();
-        let factor = learner.score_factor().powi(2);
+        let forms = theta.model_forms();
+        let factor = theta.score_factor().powi(2);
         for (got, want) in forms.iter().zip(&want) {
             prop_assert!((got - factor * want).abs() <= 1e-9 * factor * want);
         }
-        if let Some((products, combined)) = scores.look(learner.kept_coefficients(), &[1.0, 0.0, 0.5]) {
+        if let Some((products, combined)) = expansion.scores.look(&coefficients, &[1.0, 0.0, 0.5]) {
             assert_close(&products, &want, 1e-9, "products");
-            let again = scores.products(learner.kept_coefficients());
+            let again = expansion.scores.products(&coefficients);
             prop_assert_eq!(again, Some(products));
             let everyone: Vec<usize> = (0..n).collect();
             let exact = data.gram.kernel_scores(&everyone, &[0, 1, 2], kept);
@@ -434,8 +433,8 @@ proptest! {
         }
         // ‖w‖_{2,p} = ‖θ‖_{2,q}/q, with w from the coefficients alone
         let s: Vec<f64> = forms.iter().map(|q| q.sqrt()).collect();
-        let g: Vec<f64> = s.iter().zip(learner.weights()).map(|(s, b)| s * b).collect();
-        let (norm_w, length) = (norm.value(&g), learner.length() / learner.q());
+        let g: Vec<f64> = s.iter().zip(theta.weights()).map(|(s, b)| s * b).collect();
+        let (norm_w, length) = (norm.value(&g), theta.length() / theta.q());
         prop_assert!((norm_w - length).abs() <= 1e-9 * length);
     }
 }
@@ -443,16 +442,16 @@ proptest! {
 #[test]
 fn pegasos_is_obscure_with_a_radius_that_grows() {
     let data = data(3, 60, 4, 3);
-    let settings = |radius| Settings {
+    let settings = |radius| StochasticSettings {
         radius,
         epochs: 5,
-        ..Settings::default()
+        ..StochasticSettings::default()
     };
     let objective = data.multiclass();
     let pegasos = run(&data, 1.5, &objective, &settings(Radius::Infinite));
     assert!(pegasos.history.iter().all(|e| e.stage == Stage::Batch));
     // without stage 1, whose traces would decide between classes with equal scores
-    let wide = Settings {
+    let wide = StochasticSettings {
         online_epochs: 0,
         ..settings(Radius::Given(1e9))
     };
@@ -475,11 +474,11 @@ fn every_loss_comes_near_the_optimum() {
                 ..limits()
             };
             let exact = exact::solve(&data.gram, &norm, &problem, &exact_limits, None, &());
-            let settings = Settings {
+            let settings = StochasticSettings {
                 online_epochs: 5,
                 epochs: 500,
                 eta: if loss.lipschitz().is_some() { 2.0 } else { 0.1 },
-                ..Settings::default()
+                ..StochasticSettings::default()
             };
             let got = run(&data, p, &Objective::Scalar(problem), &settings);
             let off = got.certificate.primal / exact.certificate.primal - 1.0;
@@ -526,9 +525,9 @@ fn the_multiclass_gap_closes_and_is_that_of_the_certificate() {
     };
     for p in [1.05, 1.5, 2.0] {
         let norm = Norm::block(p).unwrap();
-        let settings = Settings {
+        let settings = StochasticSettings {
             epochs: 400,
-            ..Settings::default()
+            ..StochasticSettings::default()
         };
         let got = run(&data, p, &objective, &settings);
         let own = certify_multiclass(&data.gram, &norm, &problem, &got.coefficients, &got.weights);
@@ -572,13 +571,13 @@ fn the_theorems_hold() {
         (data.scalar(Loss::Hinge), 1.5),
     ] {
         for radius in [Radius::FromStageOne, Radius::Infinite] {
-            let settings = |seed, epochs| Settings {
+            let settings = |seed, epochs| StochasticSettings {
                 seed,
                 epochs,
                 online_epochs: 2,
                 sampling: Sampling::WithReplacement,
                 radius,
-                ..Settings::default()
+                ..StochasticSettings::default()
             };
             let optimum = (0..3)
                 .map(|seed| {
@@ -639,10 +638,10 @@ fn weight_two_is_the_sample_twice() {
         costs: (0..n).map(|i| if i % 4 == 0 { 2.0 } else { 1.0 }).collect(),
         ..single
     };
-    let settings = Settings {
+    let settings = StochasticSettings {
         online_epochs: 5,
         epochs: 400,
-        ..Settings::default()
+        ..StochasticSettings::default()
     };
     for p in [1.25, 2.0] {
         let once = run(&weighted, p, &weighted.multiclass(), &settings);
@@ -666,13 +665,13 @@ fn weight_two_is_the_sample_twice() {
 #[test]
 fn the_same_bits_for_any_number_of_threads() {
     let data = data(10, 700, 6, 5);
-    let settings = Settings {
+    let settings = StochasticSettings {
         online_epochs: 1,
         epochs: 2,
-        ..Settings::default()
+        ..StochasticSettings::default()
     };
     for storage in [Storage::Stored, Storage::OnTheFly] {
-        let settings = Settings {
+        let settings = StochasticSettings {
             storage: Some(storage),
             ..settings.clone()
         };
@@ -718,7 +717,7 @@ fn interruption_keeps_a_model() {
             rounds: AtomicUsize::new(0),
             most,
         };
-        let settings = Settings::default();
+        let settings = StochasticSettings::default();
         let got = obscure(
             &data.gram,
             &norm,
@@ -746,7 +745,7 @@ fn interruption_keeps_a_model() {
         &data.gram,
         &norm,
         &objective,
-        &Settings::default(),
+        &StochasticSettings::default(),
         &late,
         None,
         &(),
@@ -762,10 +761,10 @@ fn memory_chooses_the_storage_and_validation_is_watched() {
     let data = data(12, 150, 4, 3);
     let norm = Norm::block_auto(4);
     let objective = data.multiclass();
-    let settings = Settings {
+    let settings = StochasticSettings {
         epochs: 3,
         online_epochs: 1,
-        ..Settings::default()
+        ..StochasticSettings::default()
     };
     let validation = Validation {
         gram: &data.gram,
@@ -812,7 +811,12 @@ fn memory_chooses_the_storage_and_validation_is_watched() {
 fn nothing_to_learn_is_no_trouble() {
     let mut data = data(13, 20, 3, 2);
     data.costs.fill(0.0);
-    let got = run(&data, 1.5, &data.multiclass(), &Settings::default());
+    let got = run(
+        &data,
+        1.5,
+        &data.multiclass(),
+        &StochasticSettings::default(),
+    );
     assert!(got.coefficients.iter().all(|a| *a == 0.0));
     assert_eq!(got.certificate.primal, 0.0);
     data.costs.fill(1.0);
@@ -821,7 +825,7 @@ fn nothing_to_learn_is_no_trouble() {
         &data,
         1.5,
         &data.scalar(Loss::Epsilon(0.1)),
-        &Settings::default(),
+        &StochasticSettings::default(),
     );
     assert_eq!(got.status, Status::Converged);
     assert_eq!(got.certificate.relative_gap(), 0.0);
@@ -831,11 +835,11 @@ fn nothing_to_learn_is_no_trouble() {
 fn what_makes_no_sense_is_refused() {
     let data = data(14, 10, 2, 2);
     let objective = data.multiclass();
-    let refuse = |norm: &Norm, objective: &Objective<'_>, settings: &Settings| {
+    let refuse = |norm: &Norm, objective: &Objective<'_>, settings: &StochasticSettings| {
         let answer = obscure(&data.gram, norm, objective, settings, &limits(), None, &());
         answer.unwrap_err().to_string()
     };
-    let settings = Settings::default();
+    let settings = StochasticSettings::default();
     let fine = Norm::block(1.5).unwrap();
     for norm in [
         Norm::block(1.0).unwrap(),
@@ -853,9 +857,9 @@ fn what_makes_no_sense_is_refused() {
     });
     assert!(refuse(&fine, &biased, &settings).contains("bias"));
     for eta in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        let settings = Settings {
+        let settings = StochasticSettings {
             eta,
-            ..Settings::default()
+            ..StochasticSettings::default()
         };
         assert!(refuse(&fine, &objective, &settings).contains("eta"));
     }
@@ -899,10 +903,10 @@ fn the_joint_problem_finds_the_one_kernel_that_serves_all_classes() {
         .collect();
     let gram = gram_of(&kernels);
     let share = |weights: &[f64]| weights[3] / weights.iter().sum::<f64>();
-    let settings = Settings {
+    let settings = StochasticSettings {
         online_epochs: 10,
         epochs: 100,
-        ..Settings::default()
+        ..StochasticSettings::default()
     };
     for c in [0.1, 1.0] {
         let data = Data {

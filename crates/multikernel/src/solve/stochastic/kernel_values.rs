@@ -4,15 +4,15 @@ use crate::gram::{Gram, KernelRows};
 use crate::huge_pages::zeros;
 use rayon::prelude::*;
 
-/// Bytes that are asked for at once: so many come in large pages.
+/// Bytes that are asked for at once, enough to come in huge pages.
 const SLAB: usize = 16 << 20;
-/// At most so many samples' rows are made at a time.
+/// The most samples whose rows are made at a time.
 const MADE_TOGETHER: u64 = 32;
-/// Rows that are turned at a time,
+/// Rows that are turned at a time.
 const SIDE: usize = 4;
-/// and their columns.
+/// Columns of the rows that are turned at a time.
 const COLUMNS: usize = 128;
-/// Numbers per task: fewer are done before another thread would have woken up.
+/// Numbers per task; fewer are done before another thread would have woken up.
 const SMALL: usize = 1 << 14;
 
 /// Supplies values between a sample and all samples: sample after sample, in it one number per kernel. The kernels' rows lie elsewhere,
@@ -21,7 +21,7 @@ const SMALL: usize = 1 << 14;
 /// Every epoch visits every sample once, so no sample is more likely to be asked for than another: the first ones are held
 /// until the bytes allowed are used up, the others are made anew.
 #[derive(Debug)]
-pub(super) struct Rows<'g> {
+pub(super) struct KernelValues<'g> {
     every: KernelRows<'g>,
     kernels: usize,
     /// Samples whose rows are made at a time, and memory for them.
@@ -32,7 +32,7 @@ pub(super) struct Rows<'g> {
     /// Memory for places, `per_slab` in each.
     slabs: Vec<Vec<f32>>,
     per_slab: usize,
-    /// Places in use; the first of them are held, so many at most.
+    /// Places in use; the first of them are held, up to a number.
     used: usize,
     most_held: usize,
     /// Samples that have the others.
@@ -41,7 +41,7 @@ pub(super) struct Rows<'g> {
     for_passing: u64,
 }
 
-impl<'g> Rows<'g> {
+impl<'g> KernelValues<'g> {
     /// Uses at most `memory` bytes: all of them to hold values if that is enough for every sample, else half of them, and the other
     /// half for values that pass.
     pub(super) fn new(gram: &'g Gram, memory: u64) -> Self {
@@ -54,7 +54,7 @@ impl<'g> Rows<'g> {
         let memory = memory.saturating_sub(made_together * bytes_of_made);
         let fits = memory / each >= samples as u64;
         let held = if fits { memory } else { memory / 2 };
-        Rows {
+        KernelValues {
             every,
             made_together: made_together as usize,
             made: Vec::new(),
@@ -225,7 +225,7 @@ mod tests {
         let every = KernelRows::new(set.gram());
         let (made, kernels) = (every.n_computed(), set.gram().n_kernels());
         assert!(made > 0 && made < kernels && !kernels.is_multiple_of(SIDE));
-        let mut rows = Rows::new(set.gram(), u64::MAX);
+        let mut rows = KernelValues::new(set.gram(), u64::MAX);
         rows.prepare(&[5, 0, n - 1, 5]);
         let mut own = vec![0.0; made * n];
         for i in [0, 5, n - 1] {
@@ -247,10 +247,10 @@ mod tests {
     fn values_that_are_held_and_those_that_pass_share_the_memory() {
         let n = 120;
         let set = kernels(n);
-        let each = Rows::new(set.gram(), 0).bytes_per_sample();
+        let each = KernelValues::new(set.gram(), 0).bytes_per_sample();
         for samples in [4, 30, 119, 121, 1000] {
             let memory = samples * each;
-            let mut rows = Rows::new(set.gram(), memory);
+            let mut rows = KernelValues::new(set.gram(), memory);
             let all: Vec<usize> = (0..n).collect();
             // Twice: values that are held from the first pass stay where they are.
             for _ in 0..2 {
