@@ -24,6 +24,8 @@ const COARSE_FROM: usize = 800;
 pub(crate) struct Joint<'a> {
     problem: MulticlassProblem<'a>,
     state: MulticlassState,
+    /// Whether rounding is taken out of the sums of rows that are given away, which are mixed with others then.
+    rounds_off: bool,
 }
 
 impl<'a> Joint<'a> {
@@ -33,6 +35,26 @@ impl<'a> Joint<'a> {
         Joint {
             problem,
             state: MulticlassState::new(&zeros, &problem),
+            rounds_off: false,
+        }
+    }
+
+    /// The same for a search, which mixes the coefficients of several rounds.
+    pub(super) fn for_search(problem: MulticlassProblem<'a>) -> Self {
+        Joint {
+            rounds_off: true,
+            ..Joint::new(problem)
+        }
+    }
+
+    fn make_feasible(&self, coefficients: &mut [f64]) {
+        let MulticlassProblem {
+            classes,
+            costs,
+            n_classes,
+        } = self.problem;
+        for ((row, &y), &cost) in coefficients.chunks_mut(n_classes).zip(classes).zip(costs) {
+            make_feasible(row, y as usize, cost);
         }
     }
 }
@@ -43,12 +65,16 @@ impl<'a> Work<'a> for Joint<'a> {
     }
 
     fn coefficients(&self) -> Vec<f64> {
-        self.state.a.to_rows()
+        let mut a = self.state.a.to_rows();
+        if self.rounds_off {
+            self.make_feasible(&mut a);
+        }
+        a
     }
 
     fn score(&mut self, rows: &mut CombinedRows<'_>, exact: bool) {
         if exact {
-            let scores = rows.exact_products(&self.coefficients(), self.problem.n_classes);
+            let scores = rows.exact_products(&self.state.a.to_rows(), self.problem.n_classes);
             self.state.set_scores(scores, &self.problem);
         } else {
             self.state.add_up(rows, &self.problem);
@@ -126,14 +152,7 @@ impl<'a> Rounds<'a> for Joint<'a> {
     }
 
     fn begin(&mut self, mut coefficients: Vec<f64>) {
-        let MulticlassProblem {
-            classes,
-            costs,
-            n_classes,
-        } = self.problem;
-        for ((row, &y), &cost) in coefficients.chunks_mut(n_classes).zip(classes).zip(costs) {
-            make_feasible(row, y as usize, cost);
-        }
+        self.make_feasible(&mut coefficients);
         self.state = MulticlassState::new(&coefficients, &self.problem);
     }
 

@@ -73,7 +73,7 @@ impl<'a> Svm<'a> {
             run,
             work: match objective {
                 Objective::Scalar(problem) => Box::new(Scalar::new(problem)),
-                Objective::Multiclass(problem) => Box::new(Joint::new(problem)),
+                Objective::Multiclass(problem) => Box::new(Joint::for_search(problem)),
             },
             rows: None,
             accuracy: Accuracy {
