@@ -10,7 +10,7 @@ use crate::session::Session;
 use anyhow::Result;
 use multikernel::Error;
 use multikernel::data::{ScaleKind, ScaleOption};
-use multikernel::kernel::{KernelSpec, Kind, Normalize, Width};
+use multikernel::kernel::{KernelSpec, Normalize, Width};
 use multikernel::online::{Online, StreamSettings};
 use multikernel_io::{LineReader, StreamLine, StreamOptions, StreamParser};
 use run::Run;
@@ -358,11 +358,7 @@ pub(crate) fn needs_block(specs: &[KernelSpec], scale: &[ScaleOption]) -> bool {
         .iter()
         .any(|s| matches!(s.kind, ScaleKind::Standard | ScaleKind::MinMax));
     let chosen = specs.iter().any(|spec| {
-        let width = match spec.kind {
-            Kind::Rbf(width) | Kind::Laplacian(width) | Kind::Chi2(width) => Some(width),
-            _ => None,
-        };
-        let by_data = matches!(width, Some(Width::Mean(_) | Width::Median(_)));
+        let by_data = spec.kind.width().is_some_and(Width::is_chosen_by_data);
         let normalised = matches!(
             spec.normalize,
             Normalize::Trace | Normalize::Multiplicative | Normalize::Center

@@ -8,7 +8,7 @@ use super::row_cache::RowCache;
 use super::{Gram, Index, symmetric};
 use crate::error::{Error, Result};
 use crate::kernel::statistic::{Operand, Statistic};
-use crate::kernel::{Kind, Profile};
+use crate::kernel::{Combine, Profile};
 use crate::observe::Observer;
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -85,11 +85,10 @@ pub(super) fn build(
     }
     let all = |n: usize| Index::All(n);
     for m in 0..kernels.len() {
-        let (names, product) = match &kernels[m].spec.kind {
-            Kind::Product { of } => (of, true),
-            Kind::Sum { of } => (of, false),
-            _ => continue,
+        let Some((how, names)) = kernels[m].spec.kind.made_of() else {
+            continue;
         };
+        let product = how == Combine::Product;
         let of = Gram {
             families: families.clone(),
             n_kernels: kernels.len(),

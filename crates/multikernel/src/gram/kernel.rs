@@ -2,7 +2,7 @@
 
 use super::indefinite::Repair;
 use crate::kernel::statistic::Statistic;
-use crate::kernel::{KernelSpec, Kind, Normalize, Profile, Width};
+use crate::kernel::{KernelSpec, Normalize, Profile};
 use serde::{Deserialize, Serialize};
 
 /// A kernel fitted to training samples: everything that is needed to evaluate it on new ones.
@@ -84,42 +84,7 @@ impl Kernel {
 
     /// The statistic and profile as the user described them.
     pub(super) fn described(&self) -> Option<(Statistic, Profile)> {
-        let exp = |width: Width| match width {
-            Width::Value(width) => Profile::Exp { width },
-            Width::Gamma(gamma) => Profile::Exp { width: 1.0 / gamma },
-            // Not reached once the set is fitted: widths are numbers then.
-            Width::Mean(factor) | Width::Median(factor) => Profile::Exp { width: factor },
-        };
-        Some(match self.spec.kind {
-            Kind::Linear if self.spec.normalize == Normalize::Spherical => {
-                (Statistic::UnitDot, Profile::Identity)
-            }
-            Kind::Linear => (Statistic::Dot, Profile::Identity),
-            Kind::Poly {
-                degree,
-                coef0,
-                gamma,
-            } => (
-                Statistic::Dot,
-                Profile::Poly {
-                    gamma,
-                    coef0,
-                    degree,
-                },
-            ),
-            Kind::Rbf(width) => (Statistic::SquaredDistance, exp(width)),
-            Kind::Laplacian(width) => (Statistic::L1, exp(width)),
-            Kind::Chi2(width) => (Statistic::Chi2, exp(width)),
-            Kind::Intersection => (Statistic::Intersection, Profile::Identity),
-            Kind::Distance(width) => (Statistic::Given, exp(width)),
-            Kind::Spectrum { k } => (Statistic::Spectrum { k }, Profile::Identity),
-            Kind::WeightedDegree { degree, shift } => (
-                Statistic::WeightedDegree { degree, shift },
-                Profile::Identity,
-            ),
-            Kind::Precomputed => (Statistic::Given, Profile::Identity),
-            Kind::Product { .. } | Kind::Sum { .. } => return None,
-        })
+        self.spec.kind.statistic(self.spec.normalize)
     }
 
     /// Whether spherical normalisation must scale rows and columns: not where k(x,x) = 1 already.

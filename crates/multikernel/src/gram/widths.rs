@@ -3,8 +3,8 @@
 use super::build::Side;
 use super::kernel::Kernel;
 use crate::error::{Error, Result};
+use crate::kernel::Width;
 use crate::kernel::statistic::Operand;
-use crate::kernel::{Kind, Width};
 use crate::math;
 use crate::random::Random;
 use rayon::prelude::*;
@@ -30,14 +30,9 @@ pub(super) fn choose_widths(
         };
         let view = kernel.view().to_owned();
         let place = sides.iter().position(|s| s.serves(kernel, statistic));
-        let (Kind::Rbf(width) | Kind::Laplacian(width) | Kind::Chi2(width) | Kind::Distance(width)) =
-            &mut kernel.spec.kind
-        else {
-            continue;
-        };
-        let (factor, which) = match *width {
-            Width::Mean(factor) => (factor, Typical::Mean),
-            Width::Median(factor) => (factor, Typical::Median),
+        let (factor, which) = match kernel.spec.kind.width() {
+            Some(Width::Mean(factor)) => (factor, Typical::Mean),
+            Some(Width::Median(factor)) => (factor, Typical::Median),
             _ => continue,
         };
         let Some(s) = place else {
@@ -71,7 +66,7 @@ pub(super) fn choose_widths(
                 "give samples that differ there, or the width as a number, or leave this kernel out",
             ));
         }
-        *width = Width::Value(value);
+        kernel.spec.kind.set_width(value);
     }
     Ok(())
 }

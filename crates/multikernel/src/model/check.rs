@@ -4,7 +4,7 @@ use super::{Parts, Scheme};
 use crate::data::Task;
 use crate::error::{Error, Result};
 use crate::gram::{Normalizer, Repair};
-use crate::kernel::{Kind, Normalize, Width};
+use crate::kernel::Normalize;
 use std::collections::HashSet;
 
 impl Parts {
@@ -120,43 +120,33 @@ impl Parts {
                     "",
                 ))
             };
-            match &kernel.spec.kind {
-                Kind::Product { of } | Kind::Sum { of } => {
+            let kind = &kernel.spec.kind;
+            let given = kind.looks_at_matrix();
+            let view = self.views.get(kernel.view());
+            match kind.made_of() {
+                Some((_, of)) => {
                     if of.is_empty() || !of.iter().all(|part| names.contains(part)) {
                         return wrong("the kernels it is made of do not stand before it");
                     }
                 }
-                Kind::Precomputed | Kind::Distance(_) => {
-                    if self.views.get(kernel.view()).is_some() {
+                None if given => {
+                    if view.is_some() {
                         return wrong(
                             "it looks at a given matrix, but the model has a view of that name",
                         );
                     }
                 }
-                kind => {
-                    let view = self.views.get(kernel.view());
-                    if view.is_none_or(|view| !kind.applies_to(&view.data)) {
-                        return wrong(
-                            "the view it looks at is not in the model, or of another kind",
-                        );
-                    }
+                None if view.is_none_or(|view| !kind.applies_to(&view.data)) => {
+                    return wrong("the view it looks at is not in the model, or of another kind");
                 }
+                None => {}
             }
-            if let Kind::Rbf(width)
-            | Kind::Laplacian(width)
-            | Kind::Chi2(width)
-            | Kind::Distance(width) = kernel.spec.kind
-            {
-                let width = match width {
-                    Width::Value(width) => width,
-                    Width::Gamma(gamma) => 1.0 / gamma,
-                    Width::Mean(_) | Width::Median(_) => f64::NAN,
-                };
-                if !(width > 0.0 && width.is_finite()) {
+            if let Some(width) = kind.width() {
+                let number = width.number();
+                if width.is_chosen_by_data() || !(number > 0.0 && number.is_finite()) {
                     return wrong("its width is not a positive number");
                 }
             }
-            let given = matches!(kernel.spec.kind, Kind::Precomputed | Kind::Distance(_));
             let repairable = match &kernel.repair {
                 None => true,
                 Some(Repair::Shift) => given,

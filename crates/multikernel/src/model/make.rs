@@ -5,7 +5,7 @@ use super::{Model, Parts, Scheme};
 use crate::data::{Scaling, Task, ViewData, Views};
 use crate::error::Result;
 use crate::gram::{Kernel, KernelSet, Repair};
-use crate::kernel::{Kind, Normalize};
+use crate::kernel::Normalize;
 use crate::loss::LossSpec;
 use crate::norm::NormSpec;
 use std::collections::HashSet;
@@ -207,7 +207,7 @@ fn needed_kernels(all: &[Kernel], weights: &[f64]) -> Vec<usize> {
     }
     // Parts stand before the kernels made of them, so one pass from the back finds parts of parts.
     for m in (0..all.len()).rev().collect::<Vec<_>>() {
-        if let (true, Kind::Product { of } | Kind::Sum { of }) = (needed[m], &all[m].spec.kind) {
+        if let (true, Some((_, of))) = (needed[m], all[m].spec.kind.made_of()) {
             for part in of {
                 if let Some(k) = all.iter().position(|k| k.name == *part) {
                     needed[k] = true;
@@ -220,14 +220,14 @@ fn needed_kernels(all: &[Kernel], weights: &[f64]) -> Vec<usize> {
 
 /// Whether the kernel, or one that it is made of, is a given matrix.
 fn looks_at_given(all: &[Kernel], m: usize) -> bool {
-    match &all[m].spec.kind {
-        Kind::Precomputed | Kind::Distance(_) => true,
+    let kind = &all[m].spec.kind;
+    match kind.made_of() {
+        None => kind.looks_at_matrix(),
         // Parts stand before the kernels made of them, so this ends.
-        Kind::Product { of } | Kind::Sum { of } => of.iter().any(|part| {
+        Some((_, of)) => of.iter().any(|part| {
             let part = all[..m].iter().position(|k| k.name == *part);
             part.is_some_and(|k| looks_at_given(all, k))
         }),
-        _ => false,
     }
 }
 
@@ -247,11 +247,8 @@ fn needs_all_samples(
     });
     let parts: HashSet<&String> = kept
         .iter()
-        .filter_map(|&m| match &all[m].spec.kind {
-            Kind::Product { of } | Kind::Sum { of } => Some(of),
-            _ => None,
-        })
-        .flatten()
+        .filter_map(|&m| all[m].spec.kind.made_of())
+        .flat_map(|(_, of)| of)
         .collect();
     kept.iter().copied().find(|&m| {
         all[m].spec.normalize == Normalize::Center && (!balanced || parts.contains(&all[m].name))
@@ -262,10 +259,10 @@ fn needs_all_samples(
 fn cut(kernel: &Kernel, columns: &[usize]) -> Kernel {
     Kernel {
         normalizer: kernel.normalizer.select(columns),
-        repair: match (&kernel.repair, &kernel.spec.kind) {
+        repair: match &kernel.repair {
             // What was added to the diagonal of a given matrix means nothing for new samples.
-            (Some(Repair::Shift), Kind::Precomputed) => None,
-            (repair, _) => repair.clone(),
+            Some(Repair::Shift) if kernel.spec.kind.is_precomputed() => None,
+            repair => repair.clone(),
         },
         ..kernel.clone()
     }

@@ -20,7 +20,6 @@ use arrange::TrainingView;
 use crate::data::{Scaling, Task, Views};
 use crate::error::{Error, Result};
 use crate::gram::{Coefficients, Kernel, Reference};
-use crate::kernel::Kind;
 use crate::loss::LossSpec;
 use crate::measure::Calibration;
 use crate::norm::NormSpec;
@@ -240,9 +239,8 @@ impl Model {
     pub fn needed_views(&self) -> Vec<(&str, bool)> {
         let mut views: Vec<(&str, bool)> = Vec::new();
         for kernel in &self.parts.kernels {
-            let given = matches!(kernel.spec.kind, Kind::Precomputed | Kind::Distance(_));
-            let composite = matches!(kernel.spec.kind, Kind::Product { .. } | Kind::Sum { .. });
-            if !composite && !views.iter().any(|v| v.0 == kernel.view()) {
+            let given = kernel.spec.kind.looks_at_matrix();
+            if !kernel.spec.kind.is_composite() && !views.iter().any(|v| v.0 == kernel.view()) {
                 views.push((kernel.view(), given));
             }
         }

@@ -810,7 +810,7 @@ fn numbers_that_are_none_are_refused() {
     refused(|p| p.columns.swap(0, 1), "do not ascend");
     refused(|p| p.kernels.swap(4, 5), "do not stand before it");
     refused(
-        |p| p.kernels[0].spec.kind = Kind::Rbf(Width::Mean(1.0)),
+        |p| p.kernels[0].spec.kind = KernelSpec::rbf(Width::Mean(1.0)).kind,
         "its width is not a positive number",
     );
     refused(

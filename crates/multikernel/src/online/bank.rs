@@ -9,7 +9,7 @@ use crate::data::{View, ViewData, Views};
 use crate::error::{Error, Result};
 use crate::gram::{Kernel, Normalizer};
 use crate::kernel::statistic::{self, Statistic};
-use crate::kernel::{Kind, Normalize, Profile};
+use crate::kernel::{Combine, Normalize, Profile};
 use std::ops::Range;
 
 /// Values of k(x, x) and Σx² up to this leave room for products in f32.
@@ -97,10 +97,11 @@ impl Bank {
             let place = |name: &String| kernels.iter().position(|k| k.name == *name);
             of.iter().filter_map(place).collect()
         };
-        match &kernel.spec.kind {
-            Kind::Product { of } => return Ok(Of::Product(parts(of))),
-            Kind::Sum { of } => return Ok(Of::Sum(parts(of))),
-            _ => {}
+        if let Some((how, of)) = kernel.spec.kind.made_of() {
+            return Ok(match how {
+                Combine::Product => Of::Product(parts(of)),
+                Combine::Sum => Of::Sum(parts(of)),
+            });
         }
         let Some((statistic, profile)) = kernel.parts() else {
             return wrong("it is of a kind that streams do not know", "");

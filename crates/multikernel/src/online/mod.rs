@@ -51,7 +51,7 @@ pub use rules::Rule;
 use crate::data::{ScaleOption, Scaling, Views};
 use crate::error::{Error, Result};
 use crate::gram::{Kernel, KernelSet, Options};
-use crate::kernel::{KernelSpec, Kind, Width};
+use crate::kernel::{KernelSpec, Width};
 use crate::norm::{BlockNorm, NormSpec};
 use crate::solve::steps::omcl::Combiner;
 use crate::solve::steps::{Algorithm, Theta};
@@ -94,12 +94,8 @@ impl Default for StreamSettings {
 
 /// Widths that are to be chosen by distances need two samples.
 fn check_first(kernels: &[KernelSpec], samples: usize) -> Result<()> {
-    let chosen = kernels.iter().find(|spec| {
-        let (Kind::Rbf(width) | Kind::Laplacian(width) | Kind::Chi2(width)) = spec.kind else {
-            return false;
-        };
-        matches!(width, Width::Mean(_) | Width::Median(_))
-    });
+    let by_data = |spec: &&KernelSpec| spec.kind.width().is_some_and(Width::is_chosen_by_data);
+    let chosen = kernels.iter().find(by_data);
     match chosen {
         Some(spec) if samples < 2 => Err(Error::input(
             match &spec.name {

@@ -3,7 +3,6 @@
 use super::{Mkl, Solver};
 use crate::error::{Error, Result};
 use crate::gram::Kernel;
-use crate::kernel::Kind;
 use crate::norm::{Exponent, Norm, NormSpec};
 use crate::solve::search::Method;
 use std::collections::HashMap;
@@ -113,9 +112,8 @@ impl Mkl {
         if self.norm != NormSpec::Mixed || kernels.len() < 2 {
             return Ok(());
         }
-        let alone = |kernel: &Kernel| {
-            matches!(kernel.spec.kind, Kind::Precomputed) && kernel.group == kernel.view()
-        };
+        let alone =
+            |kernel: &Kernel| kernel.spec.kind.is_precomputed() && kernel.group == kernel.view();
         if !kernels.iter().all(alone) {
             return Ok(());
         }

@@ -5,7 +5,7 @@ use super::{Fitted, Mkl, Solver};
 use crate::data::{Folds, Targets};
 use crate::error::{Error, Result};
 use crate::gram::{Gram, Indefinite, KernelSet, Options};
-use crate::kernel::{KernelSpec, Kind, Normalize};
+use crate::kernel::KernelSpec;
 use crate::measure::Metric;
 use crate::observe::{self, Observer};
 use crate::problem::Certificate;
@@ -163,11 +163,9 @@ impl Mkl {
             })
             .collect();
         specs.push(KernelSpec {
-            kind: Kind::Product { of: of.collect() },
-            view: None,
             name: Some(name.clone()),
             group: Some(name),
-            normalize: Normalize::None,
+            ..KernelSpec::product(of.collect())
         });
         let options = Options {
             memory: gram.spare_memory(),

@@ -11,7 +11,7 @@ mod machine;
 use multikernel::data::{Pairwise, View, ViewData, Views};
 use multikernel::error::{Error, Result};
 use multikernel::gram::{Coefficients, Gram, KernelSet, Options};
-use multikernel::kernel::{KernelSpec, Kind, Normalize, Width};
+use multikernel::kernel::{KernelSpec, Width};
 use multikernel::random::Random;
 use multikernel_io::{LoadOptions, load};
 use serde_json::json;
@@ -106,7 +106,7 @@ fn read(folder: &str, n: usize) -> Result<Views> {
 fn products(views: &Views) -> Result<()> {
     let n = views.len() as f64;
     let seconds = median(5, || {
-        let linear = spec(Kind::Linear, name(views), "linear".into());
+        let linear = KernelSpec::linear().on(name(views)).named("linear");
         KernelSet::new(&[linear], views, &Options::default(), &())
     })?;
     // Multiply-adds of the symmetric half.
@@ -225,7 +225,7 @@ fn stored(views: &Views, widths: usize) -> Result<()> {
     drop(set);
     let specs: Vec<KernelSpec> = matrices
         .iter()
-        .map(|view| spec(Kind::Precomputed, &view.name, view.name.clone()))
+        .map(|view| KernelSpec::precomputed().on(&view.name).named(&view.name))
         .collect();
     let set = KernelSet::new(&specs, &matrices, &Options::default(), &())?;
     let bytes = (4 * n * n * widths) as f64;
@@ -239,21 +239,11 @@ fn family(views: &Views, widths: usize) -> Result<KernelSet> {
     let specs: Vec<KernelSpec> = (0..widths)
         .map(|m| {
             let factor = step.powf(m as f64 - widths as f64 / 2.0);
-            let kind = Kind::Rbf(Width::Mean(factor));
-            spec(kind, name(views), format!("rbf{m}"))
+            let kernel = KernelSpec::rbf(Width::Mean(factor));
+            kernel.on(name(views)).named(format!("rbf{m}"))
         })
         .collect();
     KernelSet::new(&specs, views, &Options::default(), &())
-}
-
-fn spec(kind: Kind, view: &str, name: String) -> KernelSpec {
-    KernelSpec {
-        kind,
-        view: Some(view.to_owned()),
-        name: Some(name),
-        group: None,
-        normalize: Normalize::None,
-    }
 }
 
 /// The first view's name.

@@ -9,7 +9,7 @@
 use multikernel::data::{Dense, Pairwise, View, ViewData, Views};
 use multikernel::error::{Error, Result};
 use multikernel::gram::{Indefinite, KernelSet, Options};
-use multikernel::kernel::{KernelSpec, Kind, Width};
+use multikernel::kernel::{KernelSpec, Width};
 use multikernel::loss::Loss;
 use multikernel::norm::Norm;
 use multikernel::problem::{Limits, Problem, Solution};
@@ -120,7 +120,7 @@ fn train(set: &KernelSet, targets: &[f64], p: f64, tolerance: f64) -> Result<Sol
 fn specs(kernels: usize) -> Vec<KernelSpec> {
     let width = |m: usize| 1.2f64.powf(50.0 * m as f64 / kernels as f64);
     (0..kernels)
-        .map(|m| KernelSpec::new(Kind::Rbf(Width::Value(width(m)))))
+        .map(|m| KernelSpec::rbf(Width::Value(width(m))))
         .collect()
 }
 
@@ -162,7 +162,7 @@ fn given(digits: &Digits, n: usize, kernels: usize) -> Result<()> {
         })?;
     }
     drop(set);
-    let specs = [KernelSpec::new(Kind::Precomputed)];
+    let specs = [KernelSpec::precomputed()];
     let options = Options {
         // They are Gaussian: what is timed is the training.
         indefinite: Indefinite::Allow,

@@ -1,43 +1,41 @@
 //! From descriptions to the kernels of given views: which view each one looks at, its name and its group.
 
+use super::super::kinds::Width;
 use super::suggest::did_you_mean;
-use super::text::{number, shortened, within};
-use super::{KernelSpec, Kind, Normalize, Width, listed};
+use super::text::{shortened, within};
+use super::{KernelSpec, Normalize, listed};
 use crate::data::{View, ViewData, Views};
 use crate::error::{Error, Result};
 use std::collections::{HashMap, HashSet};
 
 /// Widths of the default Gaussian kernels, in means.
 const DEFAULT_WIDTHS: [f64; 5] = [0.25, 0.5, 1.0, 2.0, 4.0];
-const DEFAULT_K: usize = 3;
-const DEFAULT_DEGREE: usize = 10;
+/// Length of the k-mers of the default spectrum kernel.
+const DEFAULT_K: u32 = 3;
+/// Longest k-mer of the default weighted-degree kernel.
+const DEFAULT_DEGREE: u32 = 10;
 
 /// The kernels used when none are asked for; [`default_bank_in_words`] states them.
 pub fn default_bank(views: &Views) -> Vec<KernelSpec> {
     let mut bank = Vec::new();
     for View { name, data, .. } in views {
         let mut add =
-            |kind, normalize| bank.push(KernelSpec::new(kind).on(name).normalized(normalize));
+            |kernel: KernelSpec, normalize| bank.push(kernel.on(name).normalized(normalize));
         match data {
             ViewData::Dense(_) | ViewData::Sparse(_) => {
-                add(Kind::Linear, Normalize::Spherical);
+                add(KernelSpec::linear(), Normalize::Spherical);
                 for factor in DEFAULT_WIDTHS {
-                    add(Kind::Rbf(Width::Mean(factor)), Normalize::None);
+                    add(KernelSpec::rbf(Width::Mean(factor)), Normalize::None);
                 }
             }
             ViewData::Strings(strings) => {
-                add(Kind::Spectrum { k: DEFAULT_K }, Normalize::Spherical);
+                add(KernelSpec::spectrum(DEFAULT_K), Normalize::Spherical);
                 if of_equal_length(strings) {
-                    add(
-                        Kind::WeightedDegree {
-                            degree: DEFAULT_DEGREE,
-                            shift: 0,
-                        },
-                        Normalize::Spherical,
-                    );
+                    let kernel = KernelSpec::weighted_degree(DEFAULT_DEGREE, 0);
+                    add(kernel, Normalize::Spherical);
                 }
             }
-            ViewData::Pairwise(_) => add(Kind::Precomputed, Normalize::None),
+            ViewData::Pairwise(_) => add(KernelSpec::precomputed(), Normalize::None),
         }
     }
     bank
@@ -120,7 +118,7 @@ pub fn expand(specs: &[KernelSpec], views: &Views) -> Result<Vec<KernelSpec>> {
             None => unused(&automatic_name(spec), &mut taken, &mut used),
         };
         let mut group = spec.group.clone().or_else(|| spec.view.clone());
-        if let Kind::Product { of } | Kind::Sum { of } = &spec.kind {
+        if let Some((_, of)) = spec.kind.made_of() {
             for part in of {
                 if *part == name {
                     let error = Error::input("", "it is made of itself", "name other kernels");
@@ -150,7 +148,7 @@ fn at(spec: &KernelSpec, error: Error) -> Error {
 
 /// The kernel on its view, or on every view it can look at.
 fn place(spec: &KernelSpec, views: &Views, all: &mut Vec<KernelSpec>) -> Result<()> {
-    if let Kind::Product { .. } | Kind::Sum { .. } = spec.kind {
+    if spec.kind.is_composite() {
         all.push(spec.clone());
         return Ok(());
     }
@@ -173,7 +171,7 @@ fn place(spec: &KernelSpec, views: &Views, all: &mut Vec<KernelSpec>) -> Result<
                 "",
                 format!(
                     "{word} needs {} but view '{name}' is {}",
-                    spec.kind.needs(),
+                    spec.kind.info().looks_at.in_words(),
                     in_words(&view.data)
                 ),
                 "name another view or kind of kernel",
@@ -195,7 +193,7 @@ fn place(spec: &KernelSpec, views: &Views, all: &mut Vec<KernelSpec>) -> Result<
             "",
             format!(
                 "{word} needs {} but there is no such view",
-                spec.kind.needs()
+                spec.kind.info().looks_at.in_words()
             ),
             format!(
                 "the views are {}",
@@ -255,71 +253,25 @@ fn missing(part: &str, taken: &HashSet<String>, earlier: &HashMap<String, String
 }
 
 /// `view/kind(parameters)`, with what is usual left out.
-#[allow(clippy::float_cmp, reason = "exactly the default is what is left out")]
 fn automatic_name(spec: &KernelSpec) -> String {
-    let mut parameters = Vec::new();
-    match &spec.kind {
-        Kind::Linear
-        | Kind::Intersection
-        | Kind::Precomputed
-        | Kind::Product { .. }
-        | Kind::Sum { .. } => {}
-        Kind::Poly {
-            degree,
-            coef0,
-            gamma,
-        } => {
-            parameters.push(degree.to_string());
-            if *coef0 != 1.0 {
-                parameters.push(format!("coef0={}", short(*coef0)));
-            }
-            if *gamma != 1.0 {
-                parameters.push(format!("gamma={}", short(*gamma)));
-            }
-        }
-        Kind::Rbf(width) | Kind::Laplacian(width) | Kind::Chi2(width) | Kind::Distance(width) => {
-            parameters.push(match *width {
-                Width::Mean(1.0) => "mean".to_owned(),
-                Width::Mean(factor) => format!("mean*{}", short(factor)),
-                Width::Median(1.0) => "median".to_owned(),
-                Width::Median(factor) => format!("median*{}", short(factor)),
-                Width::Value(width) => short(width),
-                Width::Gamma(gamma) => format!("gamma={}", short(gamma)),
-            });
-        }
-        Kind::Spectrum { k } => parameters.push(k.to_string()),
-        Kind::WeightedDegree { degree, shift } => {
-            parameters.push(degree.to_string());
-            if *shift > 0 {
-                parameters.push(format!("shift={shift}"));
-            }
-        }
-    }
+    let own = spec.kind.parameters().enumerate();
+    let mut parameters: Vec<String> = own
+        .filter_map(|(place, (key, parameter))| key.in_name(parameter, place == 0))
+        .collect();
     if spec.normalize != Normalize::None {
         parameters.push(spec.normalize.word().to_owned());
     }
     let view = spec.view.as_deref().unwrap_or_default();
-    let mut name = match &spec.kind {
-        Kind::Product { of } => of.join("*"),
-        Kind::Sum { of } => of.join("+"),
+    let mut name = match spec.kind.made_of() {
+        Some((how, of)) => of.join(how.sign()),
         // A given matrix is known by its name.
-        Kind::Precomputed => view.to_owned(),
-        kind => format!("{view}/{}", kind.word()),
+        None if spec.kind.is_precomputed() => view.to_owned(),
+        None => format!("{view}/{}", spec.kind.word()),
     };
     if !parameters.is_empty() {
         name = format!("{name}({})", parameters.join(","));
     }
     name
-}
-
-/// A number in at most four digits.
-fn short(value: f64) -> String {
-    let all = number(value);
-    if all.len() <= 6 {
-        return all;
-    }
-    let rounded = format!("{value:.3e}").parse().unwrap_or(value);
-    number(rounded)
 }
 
 /// The name, or with a number behind it that makes it new; `used` remembers the last number of each name.

@@ -1,6 +1,6 @@
 //! From what a user asked for to the kernels of their data.
 
-use super::{KernelSpec, Kind, default_bank, default_bank_in_words, expand};
+use super::{KernelSpec, default_bank, default_bank_in_words, expand};
 use crate::data::{View, ViewData, Views};
 use crate::error::{Error, Result};
 
@@ -35,14 +35,14 @@ pub fn choose(
     let mut all: Vec<KernelSpec> = views
         .iter()
         .filter(|view| matches!(view.data, ViewData::Pairwise(_)) && !looked_at(view))
-        .map(|view| KernelSpec::new(Kind::Precomputed).on(&view.name))
+        .map(|view| KernelSpec::precomputed().on(&view.name))
         .collect();
     all.append(&mut wanted);
     let mut chosen = expand(&all, views)?;
     if !groups.is_empty() {
         let given: Vec<&mut KernelSpec> = chosen
             .iter_mut()
-            .filter(|spec| spec.kind == Kind::Precomputed)
+            .filter(|spec| spec.kind.is_precomputed())
             .collect();
         if given.len() != groups.len() {
             return Err(Error::input(

@@ -1,7 +1,8 @@
 //! A description as a kind and named fields: the names, their defaults, and what they may hold.
 
+use super::super::kinds::{KINDS, Kind, KindInfo, LooksAt, Width};
 use super::suggest::did_you_mean;
-use super::{KernelSpec, Kind, Normalize, Width, listed, text};
+use super::{KernelSpec, Normalize, listed, text};
 use crate::error::{Error, Result};
 use serde::de::Error as _;
 use serde::ser::SerializeMap;
@@ -9,29 +10,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// The kinds and the fields that are theirs alone.
-pub(super) const KINDS: [(&str, &[&str]); 12] = [
-    ("linear", &[]),
-    ("poly", &["degree", "coef0", "gamma"]),
-    ("rbf", &["width", "gamma"]),
-    ("laplacian", &["width", "gamma"]),
-    ("chi2", &["width", "gamma"]),
-    ("intersection", &[]),
-    ("distance", &["width", "gamma", "from"]),
-    ("spectrum", &["k"]),
-    ("weighted-degree", &["degree", "shift"]),
-    ("precomputed", &["from"]),
-    ("product", &["of"]),
-    ("sum", &["of"]),
-];
-
-/// Polynomials beyond this leave the range of 32-bit numbers.
-const LARGEST_POLY_DEGREE: u64 = 100;
-
 /// What a field holds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Value {
+pub(in super::super) enum Value {
     Count(u64),
     Number(f64),
     Text(String),
@@ -50,10 +32,10 @@ impl Value {
     }
 }
 
-/// The fields every kernel of the kind may have.
-pub(super) fn allowed(kind: &str, own: &[&'static str]) -> Vec<&'static str> {
-    let mut keys = own.to_vec();
-    if !matches!(kind, "product" | "sum") {
+/// The fields that a kernel of the kind may have.
+fn allowed(info: &KindInfo) -> Vec<&'static str> {
+    let mut keys = info.own_keys();
+    if info.looks_at != LooksAt::Kernels {
         keys.push("view");
     }
     keys.extend(["name", "group", "normalize"]);
@@ -63,39 +45,14 @@ pub(super) fn allowed(kind: &str, own: &[&'static str]) -> Vec<&'static str> {
 impl KernelSpec {
     /// Its fields in their usual order; `kind` is not among them.
     pub(super) fn fields(&self) -> Vec<(&'static str, Value)> {
-        let mut fields = Vec::new();
-        match &self.kind {
-            Kind::Linear | Kind::Intersection | Kind::Precomputed => {}
-            Kind::Poly {
-                degree,
-                coef0,
-                gamma,
-            } => fields.extend([
-                ("degree", Value::Count(u64::from(*degree))),
-                ("coef0", Value::Number(*coef0)),
-                ("gamma", Value::Number(*gamma)),
-            ]),
-            Kind::Rbf(width)
-            | Kind::Laplacian(width)
-            | Kind::Chi2(width)
-            | Kind::Distance(width) => {
-                fields.push(match *width {
-                    Width::Mean(factor) => ("width", Value::Text(text::times("mean", factor))),
-                    Width::Median(factor) => ("width", Value::Text(text::times("median", factor))),
-                    Width::Value(width) => ("width", Value::Number(width)),
-                    Width::Gamma(gamma) => ("gamma", Value::Number(gamma)),
-                });
-            }
-            Kind::Spectrum { k } => fields.push(("k", Value::Count(*k as u64))),
-            Kind::WeightedDegree { degree, shift } => fields.extend([
-                ("degree", Value::Count(*degree as u64)),
-                ("shift", Value::Count(*shift as u64)),
-            ]),
-            Kind::Product { of } | Kind::Sum { of } => fields.push(("of", Value::List(of.clone()))),
-        }
-        let given = matches!(self.kind, Kind::Distance(_) | Kind::Precomputed);
+        let parameters = self.kind.parameters();
+        let mut fields: Vec<_> = parameters.map(|(key, value)| key.field(value)).collect();
+        let view = match self.kind.looks_at_matrix() {
+            true => "from",
+            false => "view",
+        };
         let names = [
-            (if given { "from" } else { "view" }, &self.view),
+            (view, &self.view),
             ("name", &self.name),
             ("group", &self.group),
         ];
@@ -112,8 +69,8 @@ impl KernelSpec {
 
     /// From a kind and fields, each named once.
     pub(super) fn from_fields(kind: &str, fields: Vec<(String, Value)>) -> Result<Self> {
-        let Some(&(word, own)) = KINDS.iter().find(|(word, _)| *word == kind) else {
-            let words = || KINDS.iter().map(|(word, _)| *word);
+        let Some(info) = KindInfo::named(kind) else {
+            let words = || KINDS.iter().map(|info| info.name);
             return Err(Error::input(
                 "",
                 format!("there is no kind of kernel '{kind}'"),
@@ -124,39 +81,9 @@ impl KernelSpec {
                 ),
             ));
         };
-        let keys = allowed(word, own);
-        let mut fields = Fields {
-            of: BTreeMap::new(),
-        }
-        .fill(word, &keys, fields)?;
-        let kind = match word {
-            "linear" => Kind::Linear,
-            "intersection" => Kind::Intersection,
-            "precomputed" => Kind::Precomputed,
-            "poly" => Kind::Poly {
-                degree: u32::try_from(fields.count("degree", 2, 1..=LARGEST_POLY_DEGREE)?)
-                    .unwrap_or(u32::MAX),
-                coef0: fields.number("coef0", 1.0)?,
-                gamma: fields.number("gamma", 1.0)?,
-            },
-            "rbf" => Kind::Rbf(fields.width()?),
-            "laplacian" => Kind::Laplacian(fields.width()?),
-            "chi2" => Kind::Chi2(fields.width()?),
-            "distance" => Kind::Distance(fields.width()?),
-            "spectrum" => Kind::Spectrum {
-                k: fields.size("k", 3, 1)?,
-            },
-            "weighted-degree" => Kind::WeightedDegree {
-                degree: fields.size("degree", 10, 1)?,
-                shift: fields.size("shift", 0, 0)?,
-            },
-            "product" => Kind::Product {
-                of: fields.list("of")?,
-            },
-            _ => Kind::Sum {
-                of: fields.list("of")?,
-            },
-        };
+        let mut fields = Fields::new(info, fields)?;
+        let parameters = info.keys.iter().map(|key| key.take(&mut fields));
+        let kind = Kind::new(info, parameters.collect::<Result<_>>()?);
         let view = match (fields.name("view")?, fields.name("from")?) {
             (Some(_), Some(_)) => {
                 return Err(Error::input(
@@ -180,64 +107,15 @@ impl KernelSpec {
 
     /// Whether all values are in the ranges where the kernel is one.
     pub fn check(&self) -> Result<()> {
-        let positive = |key: &str, value: f64| {
-            if value.is_finite() && value > 0.0 {
-                return Ok(());
-            }
-            Err(out_of_range(key, &text::number(value), "a number above 0"))
-        };
-        let at_least_one = |key: &str, value: usize| match value {
-            0 => Err(out_of_range(key, "0", "1 or more")),
-            _ => Ok(()),
-        };
-        match &self.kind {
-            Kind::Linear | Kind::Intersection | Kind::Precomputed => {}
-            Kind::Poly {
-                degree,
-                coef0,
-                gamma,
-            } => {
-                if !(1..=LARGEST_POLY_DEGREE).contains(&u64::from(*degree)) {
-                    let range = format!("between 1 and {LARGEST_POLY_DEGREE}");
-                    return Err(out_of_range("degree", &degree.to_string(), &range));
-                }
-                if !(coef0.is_finite() && *coef0 >= 0.0) {
-                    let reason =
-                        "0 or more (below 0 the kernel matrix is not positive semidefinite)";
-                    return Err(out_of_range("coef0", &text::number(*coef0), reason));
-                }
-                positive("gamma", *gamma)?;
-            }
-            Kind::Rbf(width)
-            | Kind::Laplacian(width)
-            | Kind::Chi2(width)
-            | Kind::Distance(width) => match *width {
-                Width::Mean(value) | Width::Median(value) | Width::Value(value) => {
-                    positive("width", value)?
-                }
-                Width::Gamma(gamma) => positive("gamma", gamma)?,
-            },
-            Kind::Spectrum { k } => at_least_one("k", *k)?,
-            Kind::WeightedDegree { degree, .. } => at_least_one("degree", *degree)?,
-            Kind::Product { of } | Kind::Sum { of } => {
-                if of.len() < 2 || of.iter().any(String::is_empty) {
-                    return Err(Error::input(
-                        "",
-                        format!(
-                            "of names {} kernels",
-                            of.iter().filter(|name| !name.is_empty()).count()
-                        ),
-                        format!("a {} needs at least two, as in of=a*b", self.kind.word()),
-                    ));
-                }
-                if self.view.is_some() {
-                    return Err(Error::input(
-                        "",
-                        format!("a {} has no view", self.kind.word()),
-                        "leave view out",
-                    ));
-                }
-            }
+        for (key, parameter) in self.kind.parameters() {
+            key.check(parameter, self.kind.word())?;
+        }
+        if self.kind.is_composite() && self.view.is_some() {
+            return Err(Error::input(
+                "",
+                format!("a {} has no view", self.kind.word()),
+                "leave view out",
+            ));
         }
         for (key, name) in [
             ("view", &self.view),
@@ -256,7 +134,7 @@ impl KernelSpec {
     }
 }
 
-fn out_of_range(key: &str, value: &str, right: &str) -> Error {
+pub(in super::super) fn out_of_range(key: &str, value: &str, right: &str) -> Error {
     Error::input(
         "",
         format!("{key} is {value}"),
@@ -265,30 +143,29 @@ fn out_of_range(key: &str, value: &str, right: &str) -> Error {
 }
 
 /// Fields that are taken out one by one.
-struct Fields {
+pub(in super::super) struct Fields {
     of: BTreeMap<String, Value>,
 }
 
 impl Fields {
-    fn fill(
-        mut self,
-        kind: &str,
-        keys: &[&'static str],
-        fields: Vec<(String, Value)>,
-    ) -> Result<Self> {
+    /// Fields of a kernel of this kind, each named once.
+    fn new(info: &KindInfo, fields: Vec<(String, Value)>) -> Result<Self> {
+        let keys = allowed(info);
+        let mut of = BTreeMap::new();
         for (key, value) in fields {
             if !keys.contains(&key.as_str()) {
                 return Err(Error::input(
                     "",
                     format!("there is no key '{key}'"),
                     format!(
-                        "{kind} knows {}{}",
+                        "{} knows {}{}",
+                        info.name,
                         listed(keys.iter().copied()),
                         did_you_mean(&key, keys.iter().copied())
                     ),
                 ));
             }
-            if self.of.insert(key.clone(), value).is_some() {
+            if of.insert(key.clone(), value).is_some() {
                 return Err(Error::input(
                     "",
                     format!("{key} is given twice"),
@@ -296,28 +173,33 @@ impl Fields {
                 ));
             }
         }
-        Ok(self)
+        Ok(Fields { of })
     }
 
-    fn number(&mut self, key: &str, default: f64) -> Result<f64> {
+    pub(in super::super) fn number(&mut self, key: &str) -> Result<Option<f64>> {
         match self.of.remove(key) {
-            None => Ok(default),
-            Some(Value::Number(number)) => Ok(number),
-            Some(Value::Count(count)) => Ok(count as f64),
-            Some(other) => text::parse_number(&other.text()).ok_or_else(|| {
-                out_of_range(
+            None => Ok(None),
+            Some(Value::Number(number)) => Ok(Some(number)),
+            Some(Value::Count(count)) => Ok(Some(count as f64)),
+            Some(other) => match text::parse_number(&other.text()) {
+                Some(number) => Ok(Some(number)),
+                None => Err(out_of_range(
                     key,
                     &format!("'{}'", other.text()),
                     "a number like 2, 0.5, 1/3 or 1e-3",
-                )
-            }),
+                )),
+            },
         }
     }
 
     /// A whole number; [`KernelSpec::check`] says what is wrong with one below the range.
-    fn count(&mut self, key: &str, default: u64, range: RangeInclusive<u64>) -> Result<u64> {
+    pub(in super::super) fn count(
+        &mut self,
+        key: &str,
+        range: RangeInclusive<u64>,
+    ) -> Result<Option<u64>> {
         let Some(value) = self.of.remove(key) else {
-            return Ok(default);
+            return Ok(None);
         };
         let count = match &value {
             Value::Count(count) => Some(*count),
@@ -328,21 +210,17 @@ impl Fields {
                 .ok()
                 .or_else(|| text::parse_number(&other.text()).and_then(whole)),
         };
-        count.filter(|count| count <= range.end()).ok_or_else(|| {
-            out_of_range(
+        match count.filter(|count| count <= range.end()) {
+            Some(count) => Ok(Some(count)),
+            None => Err(out_of_range(
                 key,
                 &format!("'{}'", value.text()),
                 &format!("a whole number from {} to {}", range.start(), range.end()),
-            )
-        })
+            )),
+        }
     }
 
-    fn size(&mut self, key: &str, default: u64, least: u64) -> Result<usize> {
-        // Kept below what u32 holds, so that a description means the same on every machine.
-        Ok(self.count(key, default, least..=u64::from(u32::MAX))? as usize)
-    }
-
-    fn width(&mut self) -> Result<Width> {
+    pub(in super::super) fn width(&mut self) -> Result<Option<Width>> {
         if self.of.contains_key("width") && self.of.contains_key("gamma") {
             return Err(Error::input(
                 "",
@@ -350,14 +228,14 @@ impl Fields {
                 "give one of them (gamma is 1/width)",
             ));
         }
-        if self.of.contains_key("gamma") {
-            return self.number("gamma", 1.0).map(Width::Gamma);
+        if let Some(gamma) = self.number("gamma")? {
+            return Ok(Some(Width::Gamma(gamma)));
         }
         match self.of.remove("width") {
-            None => Ok(Width::Mean(1.0)),
-            Some(Value::Number(number)) => Ok(Width::Value(number)),
-            Some(Value::Count(count)) => Ok(Width::Value(count as f64)),
-            Some(other) => text::parse_width(&other.text()).ok_or_else(|| {
+            None => Ok(None),
+            Some(Value::Number(number)) => Ok(Some(Width::Value(number))),
+            Some(Value::Count(count)) => Ok(Some(Width::Value(count as f64))),
+            Some(other) => text::parse_width(&other.text()).map(Some).ok_or_else(|| {
                 let words = ["mean", "median"];
                 let hint = did_you_mean(
                     other
@@ -384,7 +262,7 @@ impl Fields {
         }
     }
 
-    fn list(&mut self, key: &str) -> Result<Vec<String>> {
+    pub(in super::super) fn list(&mut self, key: &str) -> Result<Vec<String>> {
         match self.of.remove(key) {
             None => Ok(Vec::new()),
             Some(Value::List(list)) => Ok(list),

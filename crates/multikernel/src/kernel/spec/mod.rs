@@ -15,8 +15,10 @@ mod text;
 
 pub use bank::{default_bank, default_bank_in_words, expand};
 pub use choose::choose;
+pub(super) use fields::{Fields, Value, out_of_range};
+pub(super) use text::{number, short};
 
-use crate::data::ViewData;
+use super::kinds::Kind;
 use serde::{Deserialize, Serialize};
 
 /// What a user asks for: one kernel (or one per view, if no view is named).
@@ -35,69 +37,6 @@ pub struct KernelSpec {
     pub group: Option<String>,
     /// How its values are normalised.
     pub normalize: Normalize,
-}
-
-/// The formulas.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Kind {
-    /// x·x'
-    Linear,
-    /// (γ x·x' + c)^d
-    Poly {
-        /// d
-        degree: u32,
-        /// c
-        coef0: f64,
-        /// γ
-        gamma: f64,
-    },
-    /// exp(−‖x−x'‖²/w)
-    Rbf(Width),
-    /// exp(−‖x−x'‖₁/w)
-    Laplacian(Width),
-    /// exp(−Σ(x−x')²/(x+x')/w)
-    Chi2(Width),
-    /// Σ min(x, x')
-    Intersection,
-    /// exp(−d/w) of a given distance matrix.
-    Distance(Width),
-    /// Dot product of k-mer counts.
-    Spectrum {
-        /// Length of the k-mers.
-        k: usize,
-    },
-    /// Matching k-mers at (shifted) positions, k = 1…degree.
-    WeightedDegree {
-        /// Longest k-mer.
-        degree: usize,
-        /// Largest shift.
-        shift: usize,
-    },
-    /// A given kernel matrix.
-    Precomputed,
-    /// The product of named kernels.
-    Product {
-        /// Their names.
-        of: Vec<String>,
-    },
-    /// The sum of named kernels.
-    Sum {
-        /// Their names.
-        of: Vec<String>,
-    },
-}
-
-/// The width w of an exponential kernel exp(−t/w).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Width {
-    /// So many times the mean of t over pairs of different training samples.
-    Mean(f64),
-    /// So many times the median of t over pairs of different training samples.
-    Median(f64),
-    /// This number.
-    Value(f64),
-    /// One over this number.
-    Gamma(f64),
 }
 
 /// How kernel values are normalised, with the statistics of the training samples.
@@ -155,53 +94,6 @@ impl KernelSpec {
     pub fn normalized(mut self, normalize: Normalize) -> Self {
         self.normalize = normalize;
         self
-    }
-}
-
-impl Kind {
-    /// Its word in SPEC strings.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Kind::Linear => "linear",
-            Kind::Poly { .. } => "poly",
-            Kind::Rbf(_) => "rbf",
-            Kind::Laplacian(_) => "laplacian",
-            Kind::Chi2(_) => "chi2",
-            Kind::Intersection => "intersection",
-            Kind::Distance(_) => "distance",
-            Kind::Spectrum { .. } => "spectrum",
-            Kind::WeightedDegree { .. } => "weighted-degree",
-            Kind::Precomputed => "precomputed",
-            Kind::Product { .. } => "product",
-            Kind::Sum { .. } => "sum",
-        }
-    }
-
-    /// Whether it can look at such a view. Products and sums look at kernels, not at views.
-    pub fn applies_to(&self, view: &ViewData) -> bool {
-        match self {
-            Kind::Linear
-            | Kind::Poly { .. }
-            | Kind::Rbf(_)
-            | Kind::Laplacian(_)
-            | Kind::Chi2(_)
-            | Kind::Intersection => matches!(view, ViewData::Dense(_) | ViewData::Sparse(_)),
-            Kind::Spectrum { .. } | Kind::WeightedDegree { .. } => {
-                matches!(view, ViewData::Strings(_))
-            }
-            Kind::Distance(_) | Kind::Precomputed => matches!(view, ViewData::Pairwise(_)),
-            Kind::Product { .. } | Kind::Sum { .. } => false,
-        }
-    }
-
-    /// What it looks at, in words.
-    fn needs(&self) -> &'static str {
-        match self {
-            Kind::Spectrum { .. } | Kind::WeightedDegree { .. } => "strings",
-            Kind::Distance(_) | Kind::Precomputed => "a given matrix",
-            Kind::Product { .. } | Kind::Sum { .. } => "other kernels",
-            _ => "numbers (a dense or sparse view)",
-        }
     }
 }
 

@@ -1,18 +1,9 @@
 //! "Did you mean …?"
 
-/// Words people know from elsewhere, and ours.
-const KNOWN_ELSEWHERE: [(&str, &str); 16] = [
-    ("gaussian", "rbf"),
-    ("gauss", "rbf"),
-    ("dot", "linear"),
-    ("polynomial", "poly"),
-    ("l1", "laplacian"),
-    ("chi-squared", "chi2"),
-    ("histogram", "intersection"),
-    ("min", "intersection"),
-    ("kmer", "spectrum"),
-    ("wd", "weighted-degree"),
-    ("gram", "precomputed"),
+use super::super::kinds::KindInfo;
+
+/// Words that people know from elsewhere, and ours; those of kinds stand with the kinds.
+const KNOWN_ELSEWHERE: [(&str, &str); 5] = [
     ("sigma", "width"),
     ("bandwidth", "width"),
     ("offset", "coef0"),
@@ -26,10 +17,10 @@ pub(super) fn nearest<'a>(
     allowed: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
     let word = word.to_lowercase();
-    let elsewhere = KNOWN_ELSEWHERE
-        .iter()
-        .find(|(other, _)| *other == word)
-        .map(|(_, ours)| *ours);
+    let elsewhere = KindInfo::known_as(&word).or_else(|| {
+        let known = KNOWN_ELSEWHERE.iter().find(|(other, _)| *other == word);
+        known.map(|(_, ours)| *ours)
+    });
     let length = word.chars().count();
     // Names of views and kernels can be long; spellings further apart than this are other words.
     let most = (length / 3).clamp(1, 4);

@@ -1,5 +1,6 @@
+use super::super::kinds::{Holds, KINDS, Key, Parameter, Width};
 use super::*;
-use crate::data::{Dense, Pairwise, View, Views};
+use crate::data::{Dense, Pairwise, View, ViewData, Views};
 use proptest::prelude::*;
 
 fn one(spec: &str) -> KernelSpec {
@@ -77,18 +78,15 @@ fn defaults_are_those_of_the_manual() {
     }
     assert_eq!(
         one("rbf:width=mean*1/3").kind,
-        Kind::Rbf(Width::Mean(1.0 / 3.0))
+        KernelSpec::rbf(Width::Mean(1.0 / 3.0)).kind
     );
     assert_eq!(
         one("sum:of=a+\"b+c\",group=g,name=n,normalize=trace"),
         KernelSpec {
-            kind: Kind::Sum {
-                of: vec!["a".into(), "b+c".into()]
-            },
-            view: None,
-            name: Some("n".into()),
             group: Some("g".into()),
-            normalize: Normalize::Trace,
+            ..KernelSpec::sum(vec!["a".into(), "b+c".into()])
+                .named("n")
+                .normalized(Normalize::Trace)
         }
     );
 }
@@ -98,14 +96,7 @@ fn bars_make_all_combinations() {
     let specs = KernelSpec::parse("poly:degree=2|3,coef0=0|1,name=p").unwrap();
     let names = names(&specs);
     assert_eq!(names, ["p(2,0)", "p(2,1)", "p(3,0)", "p(3,1)"]);
-    assert_eq!(
-        specs[1].kind,
-        Kind::Poly {
-            degree: 2,
-            coef0: 1.0,
-            gamma: 1.0
-        }
-    );
+    assert_eq!(specs[1].kind, KernelSpec::poly(2, 1.0, 1.0).kind);
     assert_eq!(
         KernelSpec::parse("rbf:width=mean|median|0.5,view=x|y")
             .unwrap()
@@ -127,7 +118,7 @@ fn mistakes_are_named_with_what_is_allowed() {
     for (spec, sentence) in [
         (
             "",
-            "kernel '': there is no kind of kernel ''; the kinds are linear, poly, rbf, laplacian, chi2, intersection, distance, spectrum, weighted-degree, precomputed, product and sum",
+            "kernel '': there is no kind of kernel ''; the kinds are linear, poly, rbf, laplacian, chi2, intersection, distance, spectrum, weighted-degree, precomputed, product, sum and power",
         ),
         ("gaussian", "did you mean 'rbf'?"),
         ("weighted_degree", "did you mean 'weighted-degree'?"),
@@ -438,40 +429,39 @@ fn any_positive() -> impl Strategy<Value = f64> {
         .prop_filter("positive", |x| x.is_finite() && *x > 0.0)
 }
 
+fn any_parameter(key: &Key) -> BoxedStrategy<Parameter> {
+    match key.holds {
+        Holds::Count { least, most } => (least..=most.min(1000))
+            .prop_map(|count| Parameter::Count(u64::from(count)))
+            .boxed(),
+        Holds::Positive => any_positive().prop_map(Parameter::Number).boxed(),
+        Holds::NotNegative => prop_oneof![Just(0.0), any_positive()]
+            .prop_map(Parameter::Number)
+            .boxed(),
+        Holds::Width => (any_positive(), 0..4)
+            .prop_map(|(x, which)| {
+                Parameter::Width(match which {
+                    0 => Width::Mean(x),
+                    1 => Width::Median(x),
+                    2 => Width::Value(x),
+                    _ => Width::Gamma(x),
+                })
+            })
+            .boxed(),
+        Holds::Names => prop::collection::vec(any_name(), 2..4)
+            .prop_map(Parameter::Names)
+            .boxed(),
+    }
+}
+
 fn any_kind() -> impl Strategy<Value = Kind> {
-    let width = || {
-        (any_positive(), 0..4).prop_map(|(x, which)| match which {
-            0 => Width::Mean(x),
-            1 => Width::Median(x),
-            2 => Width::Value(x),
-            _ => Width::Gamma(x),
+    prop::sample::select(KINDS).prop_flat_map(|info| {
+        let parameters: Vec<_> = info.keys.iter().map(any_parameter).collect();
+        parameters.prop_map(move |parameters| {
+            let known = KINDS.iter().find(|known| known.name == info.name);
+            Kind::new(known.expect("a kind of the table"), parameters)
         })
-    };
-    let of = || prop::collection::vec(any_name(), 2..4);
-    prop_oneof![
-        Just(Kind::Linear),
-        (
-            1_u32..=100,
-            prop_oneof![Just(0.0), any_positive()],
-            any_positive()
-        )
-            .prop_map(|(degree, coef0, gamma)| Kind::Poly {
-                degree,
-                coef0,
-                gamma
-            }),
-        width().prop_map(Kind::Rbf),
-        width().prop_map(Kind::Laplacian),
-        width().prop_map(Kind::Chi2),
-        Just(Kind::Intersection),
-        width().prop_map(Kind::Distance),
-        (1_usize..1000).prop_map(|k| Kind::Spectrum { k }),
-        (1_usize..1000, 0_usize..1000)
-            .prop_map(|(degree, shift)| Kind::WeightedDegree { degree, shift }),
-        Just(Kind::Precomputed),
-        of().prop_map(|of| Kind::Product { of }),
-        of().prop_map(|of| Kind::Sum { of }),
-    ]
+    })
 }
 
 fn any_spec() -> impl Strategy<Value = KernelSpec> {
@@ -483,15 +473,12 @@ fn any_spec() -> impl Strategy<Value = KernelSpec> {
         name(),
         prop::sample::select(&Normalize::ALL[..]),
     )
-        .prop_map(|(kind, view, name, group, normalize)| {
-            let view = view.filter(|_| !matches!(kind, Kind::Product { .. } | Kind::Sum { .. }));
-            KernelSpec {
-                kind,
-                view,
-                name,
-                group,
-                normalize,
-            }
+        .prop_map(|(kind, view, name, group, normalize)| KernelSpec {
+            view: view.filter(|_| !kind.is_composite()),
+            kind,
+            name,
+            group,
+            normalize,
         })
 }
 

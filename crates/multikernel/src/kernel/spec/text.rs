@@ -3,8 +3,9 @@
 //! Names that hold a comma, a bar, a quote (or, among the kernels of a product or sum, `*` or `+`) are written in double
 //! quotes, with a backslash before quotes and backslashes.
 
+use super::super::kinds::Width;
+use super::KernelSpec;
 use super::fields::Value;
-use super::{KernelSpec, Kind, Width};
 use crate::error::{Error, Result};
 use std::fmt;
 
@@ -146,11 +147,7 @@ impl KernelSpec {
                         }
                     })
                     .collect();
-                names.join(if matches!(self.kind, Kind::Sum { .. }) {
-                    "+"
-                } else {
-                    "*"
-                })
+                names.join(self.kind.made_of().map_or("*", |(how, _)| how.sign()))
             }
         }
     }
@@ -300,7 +297,7 @@ pub(super) fn parse_width(text: &str) -> Option<Width> {
 }
 
 /// A number with all its digits and no more.
-pub(super) fn number(value: f64) -> String {
+pub(in super::super) fn number(value: f64) -> String {
     if value == 0.0 || (1e-5..1e16).contains(&value.abs()) || !value.is_finite() {
         value.to_string()
     } else {
@@ -308,12 +305,12 @@ pub(super) fn number(value: f64) -> String {
     }
 }
 
-/// `mean` or `mean*0.5`.
-#[allow(clippy::float_cmp, reason = "exactly 1 is what is left out")]
-pub(super) fn times(word: &str, factor: f64) -> String {
-    if factor == 1.0 {
-        word.to_owned()
-    } else {
-        format!("{word}*{}", number(factor))
+/// A number in at most four digits.
+pub(in super::super) fn short(value: f64) -> String {
+    let all = number(value);
+    if all.len() <= 6 {
+        return all;
     }
+    let rounded = format!("{value:.3e}").parse().unwrap_or(value);
+    number(rounded)
 }
