@@ -198,14 +198,14 @@ def poly(degree=2, coef0=1.0, gamma=1.0, *, view=None, name=None, group=None, no
 
 
 def rbf(width=None, gamma=None, *, view=None, name=None, group=None, normalize=None) -> Kernel:
-    """exp(−‖x−x'‖²/width), the Gaussian kernel
+    """exp(−‖x−x'‖²/w), the Gaussian kernel
 
     Parameters
     ----------
     width : float or str or None
-        A number, or ``"mean"`` (what None stands for), ``"mean*0.5"``, ``"median"`` …
+        w: a number, or ``"mean"`` (what None stands for), ``"mean*0.5"``, ``"median"`` …
     gamma : float or None
-        1/width instead.
+        1/w instead.
     view, name, group, normalize
         See the module.
     """
@@ -213,7 +213,7 @@ def rbf(width=None, gamma=None, *, view=None, name=None, group=None, normalize=N
 
 
 def laplacian(width=None, gamma=None, *, view=None, name=None, group=None, normalize=None) -> Kernel:
-    """exp(−‖x−x'‖₁/width)
+    """exp(−‖x−x'‖₁/w)
 
     Parameters are those of `rbf`.
     """
@@ -221,7 +221,7 @@ def laplacian(width=None, gamma=None, *, view=None, name=None, group=None, norma
 
 
 def chi2(width=None, gamma=None, *, view=None, name=None, group=None, normalize=None) -> Kernel:
-    """exp(−Σ(x−x')²/(x+x')/width), for histograms
+    """exp(−Σ(x−x')²/(x+x')/w), for histograms
 
     Parameters are those of `rbf`.
     """
@@ -237,7 +237,7 @@ def intersection(*, view=None, name=None, group=None, normalize=None) -> Kernel:
 
 
 def spectrum(k=3, *, view=None, name=None, group=None, normalize=None) -> Kernel:
-    """Dot product of the counts of k-mers, for strings
+    """Dot product of k-mer counts, for strings
 
     Parameters
     ----------
@@ -278,7 +278,7 @@ def precomputed(matrix=None, *, name=None, group=None, normalize=None) -> Kernel
 
 
 def distance(matrix=None, width=None, gamma=None, *, name=None, group=None, normalize=None) -> Kernel:
-    """exp(−d/width) of a given matrix of distances
+    """exp(−d/w) of a given distance matrix
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def distance(matrix=None, width=None, gamma=None, *, name=None, group=None, norm
 
 
 def product(of, *, name=None, group=None, normalize=None) -> Kernel:
-    """The product of kernels
+    """The product of named kernels
 
     Parameters
     ----------
@@ -313,7 +313,7 @@ def product(of, *, name=None, group=None, normalize=None) -> Kernel:
 
 
 def sum(of, *, name=None, group=None, normalize=None) -> Kernel:  # noqa: A001 - the kind's word
-    """The sum of kernels
+    """The sum of named kernels
 
     Parameters
     ----------

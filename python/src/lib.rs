@@ -28,13 +28,19 @@ mod _native {
     #[pymodule_export]
     use super::views::{Views, merge_copies};
     #[pymodule_export]
-    use super::{panic_on_purpose, solvers};
+    use super::{kernel_kinds, panic_on_purpose, solvers};
 }
 
 /// Name, problem, paper and what it certifies of every solver, as JSON.
 #[pyfunction]
 fn solvers() -> PyResult<String> {
     errors::to_json(&multikernel::train::SOLVERS)
+}
+
+/// Name, formula, what it looks at and keys of every kind of kernel, as JSON.
+#[pyfunction]
+fn kernel_kinds() -> PyResult<String> {
+    errors::to_json(&multikernel::kernel::KINDS)
 }
 
 /// Panics inside of a job: the tests see that it becomes a RuntimeError.

@@ -1,5 +1,7 @@
 """Everything that X may be, and what is said where it is wrong."""
 
+import inspect
+import json
 import warnings
 
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 from scipy import sparse
 
 import multikernel as mk
-from multikernel import kernels
+from multikernel import _native, kernels
 
 
 @pytest.fixture(scope="module")
@@ -262,3 +264,19 @@ def test_matrices_may_be_repaired(table):
         warnings.simplefilter("ignore")
         model = mk.MKLClassifier(kernels="precomputed").fit(almost, y)
     assert any("slightly asymmetric" in note for note in model.notes_)
+
+
+def test_every_kind_of_kernel_is_described_as_in_the_table():
+    for kind in json.loads(_native.kernel_kinds()):
+        function = getattr(kernels, kind["name"].replace("-", "_"))
+        assert kind["name"].replace("-", "_") in kernels.__all__
+        assert kind["formula"].lower() in function.__doc__.lower(), kind["name"]
+        parameters = inspect.signature(function).parameters
+        assert ("view" in parameters) == (kind["looks_at"] in ("numbers", "strings"))
+        for key in kind["keys"]:
+            default = parameters[key["name"]].default
+            if isinstance(default, (int, float)):
+                assert default == float(key["default"]), (kind["name"], key)
+            else:
+                # A width that is None is the library's own default, and the names of a product must be given.
+                assert default in (None, inspect.Parameter.empty)

@@ -2,10 +2,16 @@
 //! stand in its file.
 
 use clap::Args;
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::error::Error as UsageError;
 use multikernel::data::{ScaleOption, Task, Views};
 use multikernel::gram::Indefinite;
-use multikernel::kernel::{KernelSpec, choose};
+use multikernel::kernel::{KINDS, KernelSpec, choose};
+use multikernel::loss::LOSSES;
+use multikernel::norm::NORMS;
+use multikernel::train::SOLVERS;
 use multikernel_io::{LoadOptions, Purpose, ViewCut};
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -70,10 +76,8 @@ pub(crate) struct DataArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Kernels")]
 pub(crate) struct KernelArgs {
-    /// A kernel, or several: kind[:key=value,…], e.g. rbf:width=mean*0.5|mean|mean*2 or linear:view=a; kinds are
-    /// linear, poly, rbf, laplacian, chi2, intersection, distance, spectrum, weighted-degree, product and sum; may be
-    /// repeated
-    #[arg(long = "kernel", value_name = "SPEC")]
+    /// A kernel, or several: kind[:key=value,…], e.g. rbf:width=mean*0.5|mean|mean*2 or linear:view=a; may be repeated
+    #[arg(long = "kernel", value_name = "SPEC", value_parser = Listed(kinds))]
     pub(crate) kernel: Vec<String>,
 
     /// A TOML file of kernels with the same fields
@@ -181,6 +185,65 @@ impl KernelArgs {
         }
         Ok(specs)
     }
+}
+
+/// Words of a table of the library, for help and completions. Whatever is written goes to the library, which knows what may
+/// stand behind a word and says what is wrong.
+#[derive(Debug, Clone)]
+pub(crate) struct Listed(pub(crate) fn() -> Vec<PossibleValue>);
+
+impl TypedValueParser for Listed {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, UsageError> {
+        StringValueParser::new().parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new((self.0)().into_iter()))
+    }
+}
+
+/// The kinds of kernels, each with its formula and its keys.
+fn kinds() -> Vec<PossibleValue> {
+    let of = |info: &multikernel::kernel::KindInfo| match info.keys {
+        [] => info.formula.to_owned(),
+        _ => format!("{}; {}", info.formula, info.usage()),
+    };
+    KINDS
+        .iter()
+        .map(|info| PossibleValue::new(info.name).help(of(info)))
+        .collect()
+}
+
+/// The norms.
+pub(crate) fn norms() -> Vec<PossibleValue> {
+    NORMS
+        .iter()
+        .map(|info| PossibleValue::new(info.name).help(format!("{}: {}", info.usage(), info.means)))
+        .collect()
+}
+
+/// The losses.
+pub(crate) fn losses() -> Vec<PossibleValue> {
+    LOSSES
+        .iter()
+        .map(|info| {
+            PossibleValue::new(info.name).help(format!("{}: {}", info.usage(), info.formula()))
+        })
+        .collect()
+}
+
+/// The solvers.
+pub(crate) fn solvers() -> Vec<PossibleValue> {
+    let of = SOLVERS.iter();
+    of.map(|info| PossibleValue::new(info.name).help(info.problem))
+        .collect()
 }
 
 /// The number that was written for an option, or a sentence.

@@ -179,10 +179,10 @@ impl Trained {
             Status::Converged if result.primal.is_nan() => "the SVMs of its kernels converged",
             Status::Converged => "converged",
             Status::MaxIterations if result.primal.is_nan() => "the passes are done",
-            Status::MaxIterations if matches!(&result.solver[..], "om2" | "pa1") => {
+            Status::MaxIterations if !self.outcome.fitted.solver.knows_c() => {
                 "the passes are done; its steps do not know C (the solver exact reaches the gap)"
             }
-            Status::MaxIterations if matches!(&result.solver[..], "obscure" | "pegasos") => {
+            Status::MaxIterations if self.outcome.fitted.solver.is_stochastic() => {
                 "NOT converged: the epochs are done (--epochs allows more, the solver exact reaches the gap)"
             }
             Status::MaxIterations => {

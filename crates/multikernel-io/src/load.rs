@@ -5,7 +5,7 @@ use super::join::{collect_names, join, join_order};
 use super::label_file::{self, Where};
 use super::npy::Header;
 use super::npz::Archive;
-use super::source::{Budget, Files, Format, Source, format_of, split_pick, stem};
+use super::source::{Budget, Files, Format, Source, format_of, readable, split_pick, stem};
 use super::table::{LabelWish, Part, TableJob, ViewCut};
 use super::{csv, fasta, libsvm};
 use multikernel::data::{Dataset, Dense, Labels, View, ViewData, Views, check_count};
@@ -349,7 +349,7 @@ impl<'l> Loader<'l> {
             Format::Text => Err(Error::input(
                 &source.name,
                 "features are not read from plain text",
-                "give .npy, .npz, .csv, .tsv, .libsvm, .fasta or .parquet (rename LIBSVM text to end in .libsvm)",
+                format!("give {} (rename LIBSVM text to end in .libsvm)", readable()),
             )),
         }
     }

@@ -410,32 +410,71 @@ pub(super) fn format_of(name: &str) -> Result<Format> {
         .extension()
         .and_then(|e| e.to_str())
         .unwrap_or("");
-    let format = match extension {
-        "npy" => Format::Npy,
-        "npz" => Format::Npz,
-        "csv" => Format::Table { delimiter: b',' },
-        "tsv" => Format::Table { delimiter: b'\t' },
-        "libsvm" | "svm" | "svmlight" => Format::Libsvm,
-        "fasta" | "fa" | "fna" | "faa" | "ffn" => Format::Fasta,
-        "parquet" | "pq" => Format::Parquet,
-        "txt" | "labels" | "" => Format::Text,
-        other => {
-            return Err(Error::input(
-                name,
-                format!("files ending in '.{other}' are not understood"),
-                "give .npy, .npz, .csv, .tsv, .libsvm (.svm, .svmlight), .fasta (.fa, .fna, .faa, .ffn), .parquet (.pq), \
-                 or .txt for labels; text may be compressed as .gz",
-            ));
-        }
+    let known = FORMATS
+        .iter()
+        .find(|info| info.endings.contains(&extension));
+    let Some(info) = known else {
+        return Err(Error::input(
+            name,
+            format!("files ending in '.{extension}' are not understood"),
+            format!(
+                "give {}, or .txt for labels; text may be compressed as .gz",
+                readable()
+            ),
+        ));
     };
-    if gz && matches!(format, Format::Npy | Format::Npz | Format::Parquet) {
+    if gz && !info.compressed {
         return Err(Error::input(
             name,
             format!("a compressed '.{extension}.gz' is not read"),
             "decompress it first",
         ));
     }
-    Ok(format)
+    Ok(info.format)
+}
+
+/// What is known of a format of files.
+struct FormatInfo {
+    format: Format,
+    /// How names of such files end, without the dot; the usual ending first.
+    endings: &'static [&'static str],
+    /// Whether such files may be compressed as .gz.
+    compressed: bool,
+}
+
+/// The formats that are read. Plain text, which holds labels only, is the last.
+const FORMATS: &[FormatInfo] = &[
+    format(Format::Npy, &["npy"], false),
+    format(Format::Npz, &["npz"], false),
+    format(Format::Table { delimiter: b',' }, &["csv"], true),
+    format(Format::Table { delimiter: b'\t' }, &["tsv"], true),
+    format(Format::Libsvm, &["libsvm", "svm", "svmlight"], true),
+    format(Format::Fasta, &["fasta", "fa", "fna", "faa", "ffn"], true),
+    format(Format::Parquet, &["parquet", "pq"], false),
+    format(Format::Text, &["txt", "labels", ""], true),
+];
+
+const fn format(format: Format, endings: &'static [&'static str], compressed: bool) -> FormatInfo {
+    FormatInfo {
+        format,
+        endings,
+        compressed,
+    }
+}
+
+/// The endings of files that may hold features: ".npy, .npz, …, .parquet (.pq)".
+pub(super) fn readable() -> String {
+    let features = FORMATS.iter().filter(|info| info.format != Format::Text);
+    let endings = features.map(|info| {
+        let all: Vec<String> = info.endings.iter().map(|end| format!(".{end}")).collect();
+        match &all[..] {
+            [usual, others @ ..] if !others.is_empty() => {
+                format!("{usual} ({})", others.join(", "))
+            }
+            _ => all.concat(),
+        }
+    });
+    endings.collect::<Vec<_>>().join(", ")
 }
 
 /// The file's name without folders, `.gz` and extension: the name of the view made from it.

@@ -192,6 +192,15 @@ pub fn some_of<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
     out
 }
 
+/// "a, b or c": what may be given instead.
+pub(crate) fn one_of(names: impl IntoIterator<Item = String>) -> String {
+    let names: Vec<String> = names.into_iter().collect();
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        _ => names.concat(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

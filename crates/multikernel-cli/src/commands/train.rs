@@ -1,7 +1,7 @@
 //! `multikernel train`: learns a predictor and a weight for every kernel, and writes the model.
 
 use super::Ending;
-use crate::args::{CommonArgs, DataArgs, KernelArgs, parse_number};
+use crate::args::{CommonArgs, DataArgs, KernelArgs, Listed, losses, norms, parse_number, solvers};
 use crate::paths::Paths;
 use crate::session::{self, Session};
 use crate::training::{self, Trained};
@@ -64,9 +64,8 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Training")]
 struct Point {
-    /// How kernels share: lp:P on the kernel weights (1 to inf, fractions like 4/3), block:R on the group norms (or
-    /// block:auto), mixed over groups, elastic:MU, or noniso:FILE.npy [default: lp:4/3, or what the solver is for]
-    #[arg(long)]
+    /// How kernels share [default: lp:4/3, or what the solver is for]
+    #[arg(long, value_parser = Listed(norms))]
     norm: Option<String>,
 
     /// Price of the loss: ½Ω² + CΣℓ [default: 1]
@@ -94,7 +93,7 @@ pub(super) struct Options {
     tikhonov: Option<String>,
 
     /// The algorithm; the command 'solvers' lists them
-    #[arg(long, default_value = "auto")]
+    #[arg(long, default_value = "auto", value_parser = Listed(solvers), hide_possible_values = true)]
     solver: String,
 
     /// Several classes: joint (one problem with one set of weights), or as problems of two, ovr (each against the others)
@@ -102,9 +101,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "WAY")]
     multiclass: Option<String>,
 
-    /// hinge, squared-hinge, logistic, squared; multiclass-hinge for joint; for regression epsilon:EPS, squared,
-    /// huber:DELTA [default: hinge; multiclass-hinge; epsilon:0.1]
-    #[arg(long)]
+    /// The loss [default: hinge for two classes, multiclass-hinge for several, epsilon:0.1 for numbers]
+    #[arg(long, value_parser = Listed(losses))]
     loss: Option<String>,
 
     /// Weights of the classes: balanced, or a=2,b=1

@@ -5,62 +5,69 @@
 //! p_i = y_i − f_i (the bias at which f_i + b = y_i) every loss is a function of b − p_i, and a kink compares equal
 //! to itself, which f_i + b would not.
 
-use super::Loss;
-
-/// Enough to halve any bracket of numbers down to neighbours.
-const MAX_HALVINGS: usize = 2200;
-
-/// e^(−750) is 0: with this margin the logistic loss is 0.
-const MARGIN_WITHOUT_LOSS: f64 = 750.0;
-
 /// A sum of slopes this small relative to the sum of their sizes counts as 0.
 const ROUNDING: f64 = 1e-14;
 
-struct Sample {
-    /// y_i − f_i
-    zero: f64,
-    y: f64,
-    cost: f64,
+/// A sample that counts, as seen from the bias.
+pub(super) struct Sample {
+    /// p_i = y_i − f_i
+    pub(super) zero: f64,
+    pub(super) y: f64,
+    pub(super) cost: f64,
 }
 
-pub(super) fn best(loss: Loss, scores: &[f64], targets: &[f64], costs: &[f64]) -> f64 {
-    let samples: Vec<Sample> = scores
+/// A loss whose derivative in the bias b is linear between kinks.
+pub(super) trait Piecewise {
+    /// Where the derivative has kinks.
+    fn kinks(&self, sample: &Sample) -> (f64, Option<f64>) {
+        (sample.zero, None)
+    }
+
+    /// Left and right derivative of the sample's loss at b.
+    fn slopes(&self, sample: &Sample, b: f64) -> (f64, f64);
+
+    /// Its second derivative between two kinks.
+    fn curvature(&self, _sample: &Sample, _b: f64) -> f64 {
+        0.0
+    }
+}
+
+/// The samples with a positive cost; `sign` is the target as the loss sees it.
+pub(super) fn samples(
+    scores: &[f64],
+    targets: &[f64],
+    costs: &[f64],
+    sign: impl Fn(f64) -> f64,
+) -> Vec<Sample> {
+    scores
         .iter()
         .zip(targets)
         .zip(costs)
         .filter(|(_, cost)| **cost > 0.0)
         .map(|((score, &y), &cost)| {
-            let y = loss.sign(y);
+            let y = sign(y);
             Sample {
                 zero: y - score,
                 y,
                 cost,
             }
         })
-        .collect();
-    if samples.is_empty() {
-        return 0.0;
-    }
-    match loss {
-        Loss::Logistic => logistic(&samples),
-        Loss::Squared => {
-            // around one of them, so that a common offset costs no digits
-            let origin = samples[0].zero;
-            let total: f64 = samples.iter().map(|sample| sample.cost).sum();
-            origin
-                + samples
-                    .iter()
-                    .map(|sample| sample.cost / total * (sample.zero - origin))
-                    .sum::<f64>()
-        }
-        _ => piecewise(loss, &samples),
-    }
+        .collect()
 }
 
-fn piecewise(loss: Loss, samples: &[Sample]) -> f64 {
+/// Left and right value at b of a step from 0 to 1.
+pub(super) fn step(b: f64, kink: f64) -> (f64, f64) {
+    let left = f64::from(u8::from(b > kink));
+    let right = f64::from(u8::from(b >= kink));
+    (left, right)
+}
+
+/// The best bias of at least one sample; where a whole interval is best, its middle.
+pub(super) fn piecewise(loss: &impl Piecewise, samples: &[Sample]) -> f64 {
     let mut kinks: Vec<f64> = samples
         .iter()
-        .flat_map(|sample| sample.kinks(loss))
+        .map(|sample| loss.kinks(sample))
+        .flat_map(|(first, second)| std::iter::once(first).chain(second))
         .collect();
     kinks.sort_unstable_by(f64::total_cmp);
     kinks.dedup();
@@ -90,7 +97,7 @@ fn piecewise(loss: Loss, samples: &[Sample]) -> f64 {
 }
 
 /// The step from the kink `from` to the zero of B' on the linear piece towards `to`.
-fn newton(loss: Loss, samples: &[Sample], from: f64, to: f64) -> f64 {
+fn newton(loss: &impl Piecewise, samples: &[Sample], from: f64, to: f64) -> f64 {
     let (left, right) = slopes(loss, samples, from);
     let curvature = curvature(loss, samples, from, to);
     let slope = if to < from { left } else { right };
@@ -102,10 +109,10 @@ fn newton(loss: Loss, samples: &[Sample], from: f64, to: f64) -> f64 {
 }
 
 /// B'(b) from the left and from the right.
-fn slopes(loss: Loss, samples: &[Sample], b: f64) -> (f64, f64) {
+fn slopes(loss: &impl Piecewise, samples: &[Sample], b: f64) -> (f64, f64) {
     let (mut left, mut right, mut size) = (0.0, 0.0, 0.0);
     for sample in samples {
-        let (l, r) = sample.slopes(loss, b);
+        let (l, r) = loss.slopes(sample, b);
         left += sample.cost * l;
         right += sample.cost * r;
         size += sample.cost * l.abs().max(r.abs());
@@ -121,7 +128,7 @@ fn slopes(loss: Loss, samples: &[Sample], b: f64) -> (f64, f64) {
 }
 
 /// B'' between two neighbouring kinks, one of which may be infinite.
-fn curvature(loss: Loss, samples: &[Sample], from: f64, to: f64) -> f64 {
+fn curvature(loss: &impl Piecewise, samples: &[Sample], from: f64, to: f64) -> f64 {
     let inside = match (from.is_finite(), to.is_finite()) {
         (true, true) => 0.5 * from + 0.5 * to,
         (true, false) => from + to.signum() * (1.0 + from.abs()),
@@ -129,126 +136,6 @@ fn curvature(loss: Loss, samples: &[Sample], from: f64, to: f64) -> f64 {
     };
     samples
         .iter()
-        .map(|sample| sample.cost * sample.curvature(loss, inside))
+        .map(|sample| sample.cost * loss.curvature(sample, inside))
         .sum()
-}
-
-impl Sample {
-    fn kinks(&self, loss: Loss) -> impl Iterator<Item = f64> + use<> {
-        let (first, second) = match loss {
-            Loss::Epsilon(width) | Loss::Huber(width) => {
-                (self.zero - width, Some(self.zero + width))
-            }
-            _ => (self.zero, None),
-        };
-        std::iter::once(first).chain(second)
-    }
-
-    /// Left and right derivative of this sample's loss at b.
-    fn slopes(&self, loss: Loss, b: f64) -> (f64, f64) {
-        let step = |kink: f64| {
-            let left = f64::from(u8::from(b > kink));
-            let right = f64::from(u8::from(b >= kink));
-            (left, right)
-        };
-        match loss {
-            Loss::Epsilon(epsilon) => {
-                let (low, high) = (step(self.zero - epsilon), step(self.zero + epsilon));
-                (low.0 + high.0 - 1.0, low.1 + high.1 - 1.0)
-            }
-            Loss::Huber(delta) => {
-                let slope = if b <= self.zero - delta {
-                    -delta
-                } else if b >= self.zero + delta {
-                    delta
-                } else {
-                    (b - self.zero).clamp(-delta, delta)
-                };
-                (slope, slope)
-            }
-            Loss::SquaredHinge => {
-                let slope = 2.0 * (b - self.zero);
-                let slope = if self.y > 0.0 {
-                    slope.min(0.0)
-                } else {
-                    slope.max(0.0)
-                };
-                (slope, slope)
-            }
-            _ => {
-                let (left, right) = step(self.zero);
-                let before = if self.y > 0.0 { -1.0 } else { 0.0 };
-                (before + left, before + right)
-            }
-        }
-    }
-
-    fn curvature(&self, loss: Loss, b: f64) -> f64 {
-        let curved = match loss {
-            Loss::Huber(delta) => (b - self.zero).abs() < delta,
-            Loss::SquaredHinge => (b < self.zero) == (self.y > 0.0),
-            _ => false,
-        };
-        match (curved, loss) {
-            (true, Loss::SquaredHinge) => 2.0,
-            (true, _) => 1.0,
-            (false, _) => 0.0,
-        }
-    }
-}
-
-/// Newton inside a bracket, halving where it leaves it.
-fn logistic(samples: &[Sample]) -> f64 {
-    // y (f + b) = y (b − p) + 1
-    let derivatives = |b: f64| {
-        let (mut first, mut second) = (0.0, 0.0);
-        for sample in samples {
-            let margin = sample.y * (b - sample.zero) + 1.0;
-            let small = (-margin.abs()).exp();
-            let miss = if margin > 0.0 {
-                small / (1.0 + small)
-            } else {
-                1.0 / (1.0 + small)
-            };
-            first -= sample.cost * sample.y * miss;
-            second += sample.cost * small / ((1.0 + small) * (1.0 + small));
-        }
-        (first, second)
-    };
-    // with all margins of one class this large that class pulls with force 0
-    let mut low = f64::INFINITY;
-    let mut high = f64::NEG_INFINITY;
-    for sample in samples {
-        let reach = sample.zero + sample.y * MARGIN_WITHOUT_LOSS;
-        low = low.min(reach);
-        high = high.max(reach);
-    }
-    if samples.iter().all(|sample| sample.y > 0.0) {
-        return high;
-    }
-    if samples.iter().all(|sample| sample.y < 0.0) {
-        return low;
-    }
-    let mut b = 0.5 * low + 0.5 * high;
-    let mut last_step = high - low;
-    for _ in 0..MAX_HALVINGS {
-        let (first, second) = derivatives(b);
-        if first > 0.0 {
-            high = b;
-        } else if first < 0.0 {
-            low = b;
-        } else {
-            break;
-        }
-        // In the exponential tails Newton walks in steps of one: halve unless it at least halves its step.
-        let newton = b - first / second;
-        let fast = newton > low && newton < high && (newton - b).abs() < 0.5 * last_step;
-        let next = if fast { newton } else { 0.5 * low + 0.5 * high };
-        if next == b || next <= low || next >= high {
-            break;
-        }
-        last_step = (next - b).abs();
-        b = next;
-    }
-    b
 }

@@ -4,6 +4,19 @@
 //! Its conjugate is ℓ*(u, y) = u_y where u_k ≥ 0 for k ≠ y, Σ_k u_k = 0 and u_y ≥ −1, and ∞ elsewhere. So a row A_i of dual
 //! coefficients is feasible when A_ik ≤ C_i [k = y_i] and Σ_k A_ik = 0, and adds A_{i,y_i} to the dual.
 
+use super::LossSpec;
+use super::scalar::{LossInfo, Made, Traits};
+
+pub(super) const FORMULA: &str = "max over classes k of [k ≠ y] + f_k − f_y";
+
+pub(super) const INFO: LossInfo = LossInfo {
+    name: "multiclass-hinge",
+    made: Made::Plain(LossSpec::MulticlassHinge),
+    tasks: &[],
+    needs_signs: false,
+    traits: Traits::NONE,
+};
+
 /// Bound of the length of a subgradient (+1 at one class, −1 at another).
 pub const LIPSCHITZ: f64 = std::f64::consts::SQRT_2;
 

@@ -3,18 +3,23 @@ use proptest::test_runner::RngSeed;
 
 use super::*;
 
-/// Every loss of one score; a new one is tested by adding it here.
-const LOSSES: [Loss; 9] = [
-    Loss::Hinge,
-    Loss::SquaredHinge,
-    Loss::Logistic,
-    Loss::Epsilon(0.0),
-    Loss::Epsilon(0.3),
-    Loss::Squared,
-    Loss::Huber(0.7),
-    Loss::Huber(3.0),
-    Loss::OneClass,
-];
+/// Every loss of one score of the table, those with a parameter with several.
+fn losses() -> Vec<Loss> {
+    let mut losses = Vec::new();
+    for info in LOSSES {
+        match info.made {
+            scalar::Made::Plain(spec) => losses.extend(spec.scalar()),
+            scalar::Made::With { make, .. } => {
+                losses.extend(
+                    [0.0, 0.3, 0.7, 3.0]
+                        .into_iter()
+                        .filter_map(|x| make(x).ok()),
+                );
+            }
+        }
+    }
+    losses
+}
 
 fn seeded() -> ProptestConfig {
     ProptestConfig {
@@ -48,7 +53,7 @@ proptest! {
 
     #[test]
     fn convex_with_subgradients(t in score(), other in score(), y in score()) {
-        for loss in LOSSES {
+        for loss in losses() {
             let y = target(loss, y);
             let (left, right) = loss.slopes(t, y);
             prop_assert!(left <= right && loss.value(t, y) >= 0.0, "{}", loss);
@@ -67,7 +72,7 @@ proptest! {
     #[test]
     fn subgradients_are_derivatives_away_from_kinks(t in -4.0..4.0f64, y in -3.0..3.0f64) {
         let step = 1e-6;
-        for loss in LOSSES {
+        for loss in losses() {
             let y = target(loss, y);
             let numerical = (loss.value(t + step, y) - loss.value(t - step, y)) / (2.0 * step);
             let (left, right) = (loss.slopes(t - step, y).0, loss.slopes(t + step, y).1);
@@ -80,7 +85,7 @@ proptest! {
 
     #[test]
     fn fenchel_and_young(t in score(), u in -1.5..1.5f64, y in score()) {
-        for loss in LOSSES {
+        for loss in losses() {
             let y = target(loss, y);
             let rounding = 1e-12 * (1.0 + loss.value(t, y) + (t * u).abs());
             prop_assert!(loss.value(t, y) + loss.conjugate(u, y) >= t * u - rounding, "{}", loss);
@@ -94,7 +99,7 @@ proptest! {
 
     #[test]
     fn the_dual_term_is_the_scaled_conjugate(share in 0.0..1.0f64, c in 1e-3..1e3f64, y in score()) {
-        for loss in LOSSES {
+        for loss in losses() {
             let y = target(loss, y);
             let (low, high) = loss.feasible(c, y);
             let (low, high) = (low.max(-10.0 * c), high.min(10.0 * c));
@@ -145,7 +150,7 @@ proptest! {
         offset in prop_oneof![Just(0.0), Just(1e6)],
     ) {
         let costs: Vec<f64> = samples.iter().map(|sample| sample.2).collect();
-        for loss in LOSSES {
+        for loss in losses() {
             let scores: Vec<f64> = samples.iter().map(|sample| sample.0 + offset).collect();
             let targets: Vec<f64> = samples.iter().map(|sample| target(loss, sample.1)).collect();
             let bias = loss.best_bias(&scores, &targets, &costs);
@@ -220,7 +225,7 @@ fn multiclass_by_hand() {
 
 #[test]
 fn extreme_scores_give_finite_losses_and_ends_of_the_interval_finite_duals() {
-    for loss in LOSSES {
+    for loss in losses() {
         for t in [-1e100, -1e3, 1e3, 1e100] {
             assert!(
                 loss.value(t, 1.0).is_finite() && loss.subgradient(t, 1.0).is_finite(),
@@ -245,7 +250,7 @@ fn extreme_scores_give_finite_losses_and_ends_of_the_interval_finite_duals() {
 #[test]
 fn a_bias_for_labels_that_are_all_alike_or_do_not_count() {
     let scores = [0.5, -2.0, 1.0];
-    for loss in LOSSES {
+    for loss in losses() {
         for y in [1.0, -1.0] {
             let bias = loss.best_bias(&scores, &[y; 3], &[1.0, 2.0, 0.5]);
             if loss.needs_signs() || loss == Loss::OneClass {

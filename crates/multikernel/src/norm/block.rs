@@ -4,7 +4,7 @@
 //! Ω*² = ‖q‖_{e+1} and the dual map is β_m = (q_m/‖q‖_{e+1})^e. Everything is scaled by the largest entry first, so that
 //! powers are taken of numbers in [0, 1]: they may underflow to an honest 0, never overflow.
 
-use super::spec::Exponent;
+use super::spec::{Exponent, NormInfo, NormSpec};
 
 /// Above this, repeated multiplication loses more digits than `powf`.
 const LARGEST_INTEGER_POWER: f64 = 64.0;
@@ -14,6 +14,27 @@ const LANES: usize = 4;
 
 /// A quadratic form this much smaller than the largest is 0 in [`BlockNorm::along`]: its negative powers would overflow.
 const VANISHING: f64 = 1e-150;
+
+pub(super) const LP: NormInfo = NormInfo {
+    name: "lp",
+    argument: Some("P"),
+    means: "Kloft's p on the kernel weights, 1 to inf, fractions like 4/3",
+    read: |p| p.parse().map(NormSpec::Lp),
+};
+
+pub(super) const BLOCK: NormInfo = NormInfo {
+    name: "block",
+    argument: Some("R"),
+    means: "the exponent on the group norms, 1 to inf",
+    read: |r| r.parse().map(NormSpec::Block),
+};
+
+pub(super) const BLOCK_AUTO: NormInfo = NormInfo {
+    name: "block:auto",
+    argument: None,
+    means: "the block norm of OM-2's corollary, whose price grows with the logarithm of the kernels' number",
+    read: |_| Ok(NormSpec::BlockAuto),
+};
 
 /// The block norm ‖g‖_r with everything that follows from r.
 #[derive(Debug, Clone, Copy, PartialEq)]

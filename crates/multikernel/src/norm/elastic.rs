@@ -4,6 +4,22 @@
 //! Ω*(s)² = max over θ of Σ β_m s_m², whose optimum is a soft threshold: θ_m ∝ (s_m − τ)₊ with μτ = (1−μ) Σ (s_m − τ)₊.
 
 use super::block::largest;
+use super::spec::{NormInfo, NormSpec, finite};
+use crate::error::Error;
+
+pub(super) const ELASTIC: NormInfo = NormInfo {
+    name: "elastic",
+    argument: Some("MU"),
+    means: "Ω² = (1−μ)‖g‖₁² + μ‖g‖₂², 0 ≤ μ ≤ 1",
+    read: |mu| match finite(mu) {
+        Some(mu) if (0.0..=1.0).contains(&mu) => Ok(NormSpec::Elastic(mu)),
+        _ => Err(Error::input(
+            "norm",
+            format!("'{mu}' is not a mixing parameter"),
+            "give a number from 0 (sparse) to 1 (sum kernel), such as elastic:0.5",
+        )),
+    },
+};
 
 pub(super) fn value(mu: f64, g: &[f64]) -> f64 {
     let top = largest(g);

@@ -3,6 +3,15 @@
 //! The combined kernel is Σ_j (1/γ_j) Σ_k λ_jk K_jk with γ on the simplex over groups and λ_j on the simplex inside group j:
 //! β_jk = λ_jk/γ_j. The group norms g alone do not determine γ, so there is no primal map.
 
+use super::spec::{NormInfo, NormSpec};
+
+pub(super) const MIXED: NormInfo = NormInfo {
+    name: "mixed",
+    argument: None,
+    means: "the largest over groups of kernels of the sum within the group",
+    read: |_| Ok(NormSpec::Mixed),
+};
+
 /// Which group each kernel belongs to; groups are numbered 0…n−1 without holes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Groups {

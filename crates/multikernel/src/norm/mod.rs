@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 pub use block::{AlongLine, BlockNorm};
-pub use spec::{Exponent, NormSpec};
+pub use spec::{Exponent, NORMS, NormInfo, NormSpec};
 
 use crate::error::{Error, Result};
 

@@ -5,10 +5,18 @@
 //! (dual map) and by a projected Newton method (primal map). O(M³) per step.
 
 use super::block::largest;
+use super::spec::{NormInfo, NormSpec};
 use crate::error::{Error, Result};
 
 /// Newton steps before the primal map takes what it has; a handful is usual.
 const MAX_NEWTON_STEPS: usize = 500;
+
+pub(super) const NON_ISOTROPIC: NormInfo = NormInfo {
+    name: "noniso",
+    argument: Some("FILE.npy"),
+    means: "Kloft's non-isotropic norm, with the matrix E in this file",
+    read: |file| Ok(NormSpec::NonIsotropic(file.into())),
+};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct NonIsotropic {

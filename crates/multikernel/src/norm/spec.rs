@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use super::{block, elastic, mixed, nonisotropic};
+use crate::error::{Error, Result, one_of};
 
 /// A number from 1 to infinity, kept as the fraction it was written as.
 ///
@@ -87,11 +88,55 @@ impl FromStr for Exponent {
     }
 }
 
-fn finite(text: &str) -> Option<f64> {
+pub(super) fn finite(text: &str) -> Option<f64> {
     text.trim()
         .parse()
         .ok()
         .filter(|value: &f64| value.is_finite())
+}
+
+/// All norms that a user may name, in the order in which help and sentences list them; each row stands with its norm.
+pub static NORMS: &[NormInfo] = &[
+    block::LP,
+    block::BLOCK,
+    block::BLOCK_AUTO,
+    mixed::MIXED,
+    elastic::ELASTIC,
+    nonisotropic::NON_ISOTROPIC,
+];
+
+/// How a user names a norm.
+#[derive(Debug, Clone, Copy)]
+pub struct NormInfo {
+    /// What stands before the argument; of a norm without one all of it.
+    pub name: &'static str,
+    /// What its argument is called in help, if it has one.
+    pub argument: Option<&'static str>,
+    /// What it is.
+    pub means: &'static str,
+    /// The norm with this argument (empty where it has none).
+    pub(super) read: fn(&str) -> Result<NormSpec>,
+}
+
+impl NormInfo {
+    /// As it is written, with the name of its argument: `elastic:MU`.
+    pub fn usage(&self) -> String {
+        match self.argument {
+            Some(argument) => format!("{}:{argument}", self.name),
+            None => self.name.to_owned(),
+        }
+    }
+
+    /// The norm that `text` names, if it is this one.
+    fn named(&self, text: &str) -> Option<Result<NormSpec>> {
+        match (self.argument, text.split_once(':')) {
+            (None, _) if text == self.name => Some((self.read)("")),
+            (Some(_), Some((name, argument))) if name == self.name && !argument.is_empty() => {
+                Some((self.read)(argument))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// A norm as a user names it: `lp:4/3`, `lp:inf`, `block:1.25`, `block:auto`, `mixed`, `elastic:0.5`, `noniso:E.npy`.
@@ -155,26 +200,17 @@ impl FromStr for NormSpec {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        match text.split_once(':') {
-            Some(("lp", exponent)) => exponent.parse().map(NormSpec::Lp),
-            Some(("block", "auto")) => Ok(NormSpec::BlockAuto),
-            Some(("block", exponent)) => exponent.parse().map(NormSpec::Block),
-            Some(("elastic", mu)) => match finite(mu) {
-                Some(mu) if (0.0..=1.0).contains(&mu) => Ok(NormSpec::Elastic(mu)),
-                _ => Err(Error::input(
-                    "norm",
-                    format!("'{mu}' is not a mixing parameter"),
-                    "give a number from 0 (sparse) to 1 (sum kernel), such as elastic:0.5",
-                )),
-            },
-            Some(("noniso", file)) if !file.is_empty() => Ok(NormSpec::NonIsotropic(file.into())),
-            None if text == "mixed" => Ok(NormSpec::Mixed),
-            _ => Err(Error::input(
+        // What is written out stands before what has an argument: block:auto is no exponent.
+        let whole = NORMS.iter().filter(|info| info.argument.is_none());
+        let others = NORMS.iter().filter(|info| info.argument.is_some());
+        let known = whole.chain(others).find_map(|info| info.named(text));
+        known.unwrap_or_else(|| {
+            Err(Error::input(
                 "norm",
                 format!("'{text}' is not known"),
-                "give lp:P, block:R, block:auto, mixed, elastic:MU or noniso:FILE.npy",
-            )),
-        }
+                format!("give {}", one_of(NORMS.iter().map(NormInfo::usage))),
+            ))
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::gram::KernelSet;
 use crate::observe::{Observer, is_stopped};
 use crate::problem::Status;
-use crate::train::{Fitted, Mkl, Solver, WarmStart};
+use crate::train::{Fitted, Mkl, Setting, Solver, WarmStart};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -32,19 +32,12 @@ impl KeptFit {
             // What auto may take instead starts from nothing.
             mkl.solver = Solver::Exact;
         }
-        let goes_on = matches!(
-            mkl.solver,
-            Solver::Exact | Solver::Wrapper | Solver::Interleaved
-        );
-        if !goes_on || mkl.tikhonov.is_some() {
-            let what = match goes_on {
-                true => "the Tikhonov form".to_owned(),
-                false => format!("solver {}", mkl.solver),
-            };
+        mkl.solver.check(Setting::Checkpoint)?;
+        if mkl.tikhonov.is_some() {
             return Err(Error::input(
                 "checkpoint",
-                format!("{what} always starts from nothing"),
-                "leave it out, or give the solver exact, wrapper or interleaved",
+                "the Tikhonov form always starts from nothing",
+                "leave out one of the two",
             ));
         }
         Ok(KeptFit {

@@ -2,7 +2,7 @@
 
 use super::certificate::{self, Certificate, norm_terms};
 use crate::gram::{Coefficients, Gram};
-use crate::loss::{Loss, multiclass};
+use crate::loss::multiclass;
 use crate::norm::Norm;
 use crate::problem::{
     MulticlassProblem, Problem, dual_linear, multiclass_dual_linear, multiclass_risk, risk,
@@ -179,14 +179,7 @@ impl Objective<'_> {
                 let beaten = multiclass::violator(row, right).is_none_or(|k| row[k] < row[right]);
                 f64::from(u8::from(beaten))
             }
-            Objective::Scalar(problem) => {
-                let (f, y) = (row[0], problem.targets[i]);
-                match problem.loss {
-                    Loss::OneClass => f64::from(u8::from(f >= 1.0)),
-                    loss if loss.needs_signs() => f64::from(u8::from(f * y > 0.0)),
-                    _ => (f - y).powi(2),
-                }
-            }
+            Objective::Scalar(problem) => problem.loss.right(row[0], problem.targets[i]),
         });
         values.sum::<f64>() / self.len().max(1) as f64
     }
@@ -229,7 +222,7 @@ impl Objective<'_> {
     /// Whether ℓ(u) ≥ 1 + u·∂ℓ(w) where ℓ(w) > 0, and w·∂ℓ(w) ≥ −1: what the bound of the updates of stage 1 asks for.
     pub(crate) fn counts_mistakes(&self) -> bool {
         match self {
-            Objective::Scalar(problem) => matches!(problem.loss, Loss::Hinge | Loss::OneClass),
+            Objective::Scalar(problem) => problem.loss.counts_mistakes(),
             Objective::Multiclass(_) => true,
         }
     }
@@ -333,8 +326,7 @@ mod tests {
         #[test]
         fn clipped_scalars_are_feasible(a in -5.0..5.0f64, cost in 0.0..2.0f64, positive: bool) {
             let y = if positive { 1.0 } else { -1.0 };
-            for loss in [Loss::Hinge, Loss::SquaredHinge, Loss::Logistic, Loss::Epsilon(0.1),
-                         Loss::Squared, Loss::Huber(0.5), Loss::OneClass] {
+            for loss in crate::loss::Loss::one_of_each() {
                 let (targets, costs) = ([y], [cost]);
                 let objective = Objective::Scalar(Problem {
                     loss, targets: &targets, costs: &costs, bias: false,

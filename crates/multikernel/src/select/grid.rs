@@ -10,7 +10,7 @@ use super::choose::{Rule, agreement, choose, mean_and_error};
 use crate::data::{Folds, Targets};
 use crate::error::{Error, Result};
 use crate::gram::KernelSet;
-use crate::loss::{Loss, LossSpec};
+use crate::loss::LossSpec;
 use crate::measure::Metric;
 use crate::norm::NormSpec;
 use crate::observe::{Observer, Progress};
@@ -342,7 +342,7 @@ impl Search<'_> {
             ));
         };
         let linear = match fitted.model.loss() {
-            LossSpec::Scalar(loss) => matches!(loss, Loss::Hinge | Loss::Epsilon(_)),
+            LossSpec::Scalar(loss) => loss.scales_with_c(),
             LossSpec::MulticlassHinge => true,
         };
         let alone = fitted.problems.len() == 1 && mkl.tikhonov.is_none();

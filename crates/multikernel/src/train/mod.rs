@@ -12,14 +12,19 @@ mod norms;
 mod omcl;
 mod parts;
 mod problems;
+mod solvers;
 mod start;
 mod stochastic;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod toy;
 mod two_stage;
 
-pub use choices::{Bias, ClassWeight, Multiclass, SOLVERS, Solver, SolverInfo};
+pub use choices::{Bias, ClassWeight, Multiclass};
 pub(crate) use parts::{Forward, Part, Parts, held_out_scores};
+pub(crate) use solvers::Setting;
+pub use solvers::{SOLVERS, Solver, SolverInfo};
 pub use start::WarmStart;
 pub use stochastic::Watched;
 
@@ -35,6 +40,7 @@ use crate::problem::{
 };
 use crate::solve::{exact, search};
 use problems::{Question, Work};
+use solvers::Way;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -252,14 +258,8 @@ impl Mkl {
         self.check(n)?;
         let mut notes = kernels.notes().to_vec();
         let mut warnings = kernels.warnings().to_vec();
-        if self.solver == Solver::Omcl {
-            return self.fit_omcl(kernels, gram, which, targets, observer);
-        }
-        if self.solver == Solver::LpBeta {
-            return self.fit_lp_beta(kernels, gram, which, targets, observer);
-        }
-        if self.solver == Solver::Product {
-            return self.fit_product(kernels, gram, which, targets, observer);
+        if let Way::Whole(fit) = self.solver.info().way {
+            return fit(self, kernels, gram, which, targets, observer);
         }
         self.check_groups(kernels.kernels())?;
         let (task, scheme, classes, work) = self.questions(n, targets, &mut notes)?;
@@ -451,7 +451,7 @@ impl Mkl {
 
     /// Whether the primal objective is what the solver makes small.
     fn minimises_the_objective(&self, solver: Solver) -> bool {
-        self.tikhonov.is_none() && !matches!(solver, Solver::Om2 | Solver::Pa1)
+        self.tikhonov.is_none() && solver.knows_c()
     }
 
     /// Solves problems of one score per sample, one after another.
@@ -551,19 +551,11 @@ impl Mkl {
                 "give a positive finite number such as 1e-3",
             ));
         }
-        if self.tikhonov.is_some() && !matches!(self.solver, Solver::Auto | Solver::Exact) {
-            return Err(Error::input(
-                "tikhonov",
-                format!("solver {} does not solve this form", self.solver),
-                "give the solver auto or exact",
-            ));
+        if self.tikhonov.is_some() {
+            self.solver.check(Setting::Tikhonov)?;
         }
-        if self.start_epochs > 0 && !matches!(self.solver, Solver::Auto | Solver::Exact) {
-            return Err(Error::input(
-                "start-epochs",
-                format!("solver {} starts by itself", self.solver),
-                "leave it out, or give the solver exact",
-            ));
+        if self.start_epochs > 0 {
+            self.solver.check(Setting::StartEpochs)?;
         }
         if let Some(seconds) = self.max_seconds
             && (seconds.is_nan() || seconds < 0.0)
@@ -635,29 +627,16 @@ fn solve(
         let found = exact::tikhonov::solve(own, norm, problem, mu, limits, None, observer)?;
         return Ok(found.solution);
     }
-    if let Some(method) = solver.method() {
-        let objective = Objective::Scalar(*problem);
-        return Ok(search::solve(
-            method, own, norm, &objective, limits, observer,
-        ));
+    match solver.info().way {
+        Way::OneScore(solve) => Ok(solve(own, norm, problem, limits, start, observer)),
+        Way::Search(method) => {
+            let objective = Objective::Scalar(*problem);
+            Ok(search::solve(
+                method, own, norm, &objective, limits, observer,
+            ))
+        }
+        Way::Steps(_) | Way::Whole(_) => unreachable!("they go another way"),
     }
-    // Every other solver of one score per sample has the same signature and is called here.
-    Ok(match solver {
-        Solver::Auto
-        | Solver::Exact
-        | Solver::Sum
-        | Solver::Average
-        | Solver::Align
-        | Solver::Alignf
-        | Solver::Best => exact::solve(own, norm, problem, limits, start, observer),
-        Solver::Wrapper => exact::wrapper::solve(own, norm, problem, limits, start, observer),
-        Solver::Interleaved => {
-            exact::interleaved::solve(own, norm, problem, limits, start, observer)
-        }
-        _ => {
-            unreachable!("they go another way")
-        }
-    })
 }
 
 /// What the solvers found.

@@ -1,5 +1,6 @@
 //! Which norm goes with which solver.
 
+use super::solvers::Weights;
 use super::{Mkl, Solver};
 use crate::error::{Error, Result};
 use crate::gram::Kernel;
@@ -24,8 +25,8 @@ impl Mkl {
             self.say_unused(&sum, notes);
             return Ok((Norm::fixed(weights)?, solver));
         }
-        let spec = match (solver, solver.method()) {
-            (Solver::Sum | Solver::Pa1 | Solver::Omcl, _) => {
+        let spec = match (solver.info().weights, solver.method()) {
+            (Weights::Sum, _) => {
                 self.say_unused(&sum, notes);
                 sum
             }

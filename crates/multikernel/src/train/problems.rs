@@ -1,6 +1,6 @@
 //! From targets to problems, with the checks at the door.
 
-use super::{Bias, ClassWeight, Mkl, Multiclass, Solver};
+use super::{Bias, ClassWeight, Mkl, Multiclass, Setting, solvers};
 use crate::data::{Targets, Task};
 use crate::error::{Error, Result};
 use crate::gram::Gram;
@@ -84,10 +84,11 @@ impl Mkl {
                 costs,
             }])
         };
-        if !matches!(targets, Targets::Classes { .. }) && self.solver == Solver::McMkl {
+        let only_joint = self.solver.info().joint == solvers::Joint::Only;
+        if !matches!(targets, Targets::Classes { .. }) && only_joint {
             return Err(Error::input(
                 "solver",
-                "mc-mkl tells classes apart, and there are none",
+                format!("{} tells classes apart, and there are none", self.solver),
                 "give the solver silp, or labels of classes",
             ));
         }
@@ -161,23 +162,21 @@ impl Mkl {
     /// How so many classes are told apart.
     fn scheme_for(&self, classes: usize, notes: &mut Vec<String>) -> Result<Scheme> {
         // Why the joint problem cannot be, if it cannot.
-        let obstacle = match (self.loss, self.solver, self.tikhonov) {
+        let joint = self.solver.info().joint;
+        let only_joint = joint == solvers::Joint::Only;
+        let obstacle = match (self.loss, joint, self.tikhonov) {
             (Some(LossSpec::Scalar(loss)), ..) => Some(format!("the loss {loss} has one score")),
-            (_, Solver::Wrapper | Solver::Interleaved, _) => {
-                Some(format!("solver {} has one score", self.solver))
-            }
+            (_, solvers::Joint::Never, _) => Some(format!("solver {} has one score", self.solver)),
             (_, _, Some(_)) => Some("the Tikhonov form has one score".into()),
             _ => None,
         };
-        let asked = self.loss == Some(LossSpec::MulticlassHinge) || self.solver == Solver::McMkl;
+        let asked = self.loss == Some(LossSpec::MulticlassHinge) || only_joint;
         match (self.multiclass, obstacle) {
-            (Multiclass::OneVsRest | Multiclass::OneVsOne, _) if self.solver == Solver::McMkl => {
-                Err(Error::input(
-                    "solver",
-                    "mc-mkl solves the joint problem of all classes",
-                    "leave out ovr and ovo, or give the solver silp",
-                ))
-            }
+            (Multiclass::OneVsRest | Multiclass::OneVsOne, _) if only_joint => Err(Error::input(
+                "solver",
+                format!("{} solves the joint problem of all classes", self.solver),
+                "leave out ovr and ovo, or give the solver silp",
+            )),
             (Multiclass::Joint, Some(obstacle)) => Err(Error::input(
                 "multiclass",
                 format!("{obstacle} per problem, the joint problem has one for every class"),
@@ -191,7 +190,10 @@ impl Mkl {
             (Multiclass::OneVsRest | Multiclass::OneVsOne, _) if asked => Err(Error::input(
                 "loss",
                 "multiclass-hinge belongs to the joint problem of all classes",
-                "give hinge, squared-hinge, logistic or squared with ovr or ovo",
+                format!(
+                    "give {} with ovr or ovo",
+                    LossSpec::that_suit(Task::Classify)
+                ),
             )),
             (Multiclass::Joint, None) => Ok(Scheme::Joint),
             (Multiclass::Auto, None) if asked => Ok(Scheme::Joint),
@@ -259,20 +261,14 @@ impl Mkl {
         let Some(spec) = self.loss else {
             return Ok(usual);
         };
-        let fits = |loss: Loss| match task {
-            Task::Classify => loss.needs_signs() || loss == Loss::Squared,
-            Task::Regress => matches!(loss, Loss::Epsilon(_) | Loss::Squared | Loss::Huber(_)),
-            Task::OneClass => loss == Loss::OneClass,
-        };
         match spec.scalar() {
-            Some(loss) if fits(loss) => Ok(loss),
+            Some(loss) if loss.info().tasks.contains(&task) => Ok(loss),
             _ => Err(Error::input(
                 "loss",
                 format!("{spec} does not fit the task {task}"),
                 match task {
-                    Task::Classify => "give hinge, squared-hinge, logistic or squared",
-                    Task::Regress => "give epsilon:EPS, squared or huber:DELTA",
-                    Task::OneClass => "one-class has its own loss: leave it out",
+                    Task::OneClass => "one-class has its own loss: leave it out".to_owned(),
+                    task => format!("give {}", LossSpec::that_suit(task)),
                 },
             )),
         }
@@ -285,17 +281,13 @@ impl Mkl {
                 "with a bias one-class accepts everything, whatever the data",
                 "give auto or off",
             )),
-            (Bias::On, _) if self.solver.is_stochastic() => Err(Error::input(
-                "bias",
-                format!("solver {} has none", self.solver),
-                "give auto or off, or the solver exact",
-            )),
-            (Bias::Auto, Task::Classify | Task::Regress) if self.solver.is_stochastic() => {
+            (Bias::Auto, Task::Classify | Task::Regress) if !self.solver.takes(Setting::Bias) => {
                 notes.push(format!("no bias: solver {} has none", self.solver));
                 Ok(false)
             }
             (Bias::Off, _) | (Bias::Auto, Task::OneClass) => Ok(false),
-            (Bias::On, _) | (Bias::Auto, _) => Ok(true),
+            (Bias::On, _) => self.solver.check(Setting::Bias).map(|()| true),
+            (Bias::Auto, _) => Ok(true),
         }
     }
 }

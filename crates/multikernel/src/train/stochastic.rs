@@ -1,13 +1,14 @@
 //! Stochastic solvers behind the same door as the others.
 
-use super::{Mkl, Solver};
+use super::Mkl;
+use super::solvers::Way;
 use crate::data::Targets;
 use crate::error::{Error, Result};
 use crate::gram::Gram;
 use crate::norm::Norm;
 use crate::observe::Observer;
 use crate::problem::{Limits, MulticlassProblem, Objective, Problem, Round, Solution};
-use crate::solve::stochastic::{Method, Radius, StochasticSettings, Storage, Validation, obscure};
+use crate::solve::stochastic::{Method, StochasticSettings, Storage, Validation, obscure};
 
 /// Samples that are watched while a solver learns from others.
 #[derive(Debug, Clone, Copy)]
@@ -50,18 +51,13 @@ impl Mkl {
         observer: &dyn Observer,
         notes: &mut Vec<String>,
     ) -> Result<Solved> {
-        let settings = StochasticSettings {
-            method: match self.solver {
-                Solver::Om2 => Method::Om2,
-                Solver::Pa1 => Method::PassiveAggressive { c: self.c },
-                _ => Method::Obscure,
-            },
-            radius: match self.solver {
-                Solver::Pegasos => Radius::Infinite,
-                _ => self.stochastic.radius,
-            },
+        let mut settings = StochasticSettings {
+            method: Method::Obscure,
             ..self.stochastic.clone()
         };
+        if let Way::Steps(set_up) = self.solver.info().way {
+            set_up(&mut settings, self.c);
+        }
         let watched_objective = match watched {
             Some(watched) => Some(objective_of(watched, objective)?),
             None => None,

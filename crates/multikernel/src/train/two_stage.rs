@@ -1,6 +1,7 @@
 //! Solvers that choose the weights first and train then: average, alignment with the targets, the best kernel by
 //! cross-validation, and the product of all kernels.
 
+use super::solvers::Weights;
 use super::{Fitted, Mkl, Solver};
 use crate::data::{Folds, Targets};
 use crate::error::{Error, Result};
@@ -18,6 +19,42 @@ const FOLDS: usize = 5;
 /// Off the diagonal a product is nearly nothing where its mean similarity is below this.
 const NEARLY_DIAGONAL: f64 = 1e-3;
 
+/// What a first stage may look at.
+pub(super) struct Stage<'a> {
+    kernels: &'a KernelSet,
+    gram: &'a Gram,
+    which: Option<&'a [usize]>,
+    targets: &'a Targets,
+    observer: &'a dyn Observer,
+}
+
+/// Chooses the weights, one for each kernel of the gram.
+pub(super) type FirstStage = fn(&Mkl, &Stage<'_>, &mut Vec<String>) -> Result<Vec<f64>>;
+
+pub(super) fn average(_: &Mkl, stage: &Stage<'_>, _: &mut Vec<String>) -> Result<Vec<f64>> {
+    let m = stage.gram.n_kernels();
+    Ok(vec![1.0 / m as f64; m])
+}
+
+pub(super) fn align(_: &Mkl, stage: &Stage<'_>, _: &mut Vec<String>) -> Result<Vec<f64>> {
+    alignment::align(stage.gram, stage.targets)
+}
+
+pub(super) fn alignf(_: &Mkl, stage: &Stage<'_>, _: &mut Vec<String>) -> Result<Vec<f64>> {
+    alignment::alignf(stage.gram, stage.targets)
+}
+
+pub(super) fn best(mkl: &Mkl, stage: &Stage<'_>, notes: &mut Vec<String>) -> Result<Vec<f64>> {
+    let m = stage.gram.n_kernels();
+    let all: Vec<usize> = (0..m).collect();
+    let which = stage.which.unwrap_or(&all);
+    let (kernels, targets) = (stage.kernels, stage.targets);
+    let best = mkl.best_by_folds(kernels, which, targets, notes, stage.observer)?;
+    let mut weights = vec![0.0; m];
+    weights[best] = 1.0;
+    Ok(weights)
+}
+
 impl Mkl {
     /// The weights of the first stage; none for solvers that learn theirs.
     pub(super) fn given_weights(
@@ -29,21 +66,17 @@ impl Mkl {
         notes: &mut Vec<String>,
         observer: &dyn Observer,
     ) -> Result<Option<Vec<f64>>> {
-        let m = gram.n_kernels();
-        Ok(match self.solver {
-            Solver::Average => Some(vec![1.0 / m as f64; m]),
-            Solver::Align => Some(alignment::align(gram, targets)?),
-            Solver::Alignf => Some(alignment::alignf(gram, targets)?),
-            Solver::Best => {
-                let all: Vec<usize> = (0..m).collect();
-                let which = which.unwrap_or(&all);
-                let best = self.best_by_folds(kernels, which, targets, notes, observer)?;
-                let mut weights = vec![0.0; m];
-                weights[best] = 1.0;
-                Some(weights)
-            }
-            _ => None,
-        })
+        let Weights::First(choose) = self.solver.info().weights else {
+            return Ok(None);
+        };
+        let stage = Stage {
+            kernels,
+            gram,
+            which,
+            targets,
+            observer,
+        };
+        choose(self, &stage, notes).map(Some)
     }
 
     /// Folds that every class can fill.

@@ -2,9 +2,10 @@
 
 use super::super::spec::{Fields, Value, number, out_of_range, short};
 use crate::error::{Error, Result};
+use serde::Serialize;
 
 /// A parameter of a kind of kernel.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct Key {
     /// Its name.
     pub name: &'static str,
@@ -13,6 +14,7 @@ pub struct Key {
     /// What it means.
     pub means: &'static str,
     /// What it may hold.
+    #[serde(skip)]
     pub holds: Holds,
 }
 

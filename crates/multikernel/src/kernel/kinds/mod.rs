@@ -26,6 +26,7 @@ pub use key::{Holds, Key, Width};
 use super::statistic::Statistic;
 use super::{KernelSpec, Normalize, Profile};
 use crate::data::ViewData;
+use serde::Serialize;
 use std::fmt;
 
 /// All kinds, in the order in which help and sentences list them.
@@ -47,7 +48,7 @@ pub static KINDS: &[KindInfo] = &[
 ];
 
 /// What a kind of kernel is.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Serialize)]
 pub struct KindInfo {
     /// Its word in SPEC strings.
     pub name: &'static str,
@@ -58,12 +59,15 @@ pub struct KindInfo {
     /// What it looks at.
     pub looks_at: LooksAt,
     /// Words by which people know it from elsewhere.
+    #[serde(skip)]
     also_called: &'static [&'static str],
+    #[serde(skip)]
     values: Values,
 }
 
 /// What a kernel looks at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum LooksAt {
     /// A dense or sparse view.

@@ -15,7 +15,6 @@ use super::kernel_outputs::KernelOutputs;
 use super::newton::{MOST_STEPS, WeightModel, exact_kernel_among, solved, while_gap_falls};
 use super::smo::{self, ScalarState};
 use crate::gram::{Coefficients, Gram};
-use crate::loss::Loss;
 use crate::math;
 use crate::problem::Problem;
 
@@ -61,7 +60,7 @@ fn step(rows: &CombinedRows<'_>, problem: &Problem<'_>, state: &mut ScalarState)
         return false;
     };
     // As far as the first bound.
-    let logistic = problem.loss == Loss::Logistic;
+    let logistic = problem.loss.stays_inside();
     let ends: Vec<f64> = free
         .iter()
         .zip(&d)

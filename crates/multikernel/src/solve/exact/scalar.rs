@@ -9,7 +9,6 @@ use super::smo::{self, ScalarState, cold_start};
 use super::work::{Accuracy, FIRST_GAP, InnerSolve, Work};
 use super::{CombinedRows, Limits, Start, Status};
 use crate::gram::Gram;
-use crate::loss::Loss;
 use crate::math;
 use crate::norm::Norm;
 use crate::observe::Observer;
@@ -266,7 +265,7 @@ impl<'a> Rounds<'a> for Scalar<'a> {
     ) -> Option<Vec<f64>> {
         // Coefficients of the logistic loss stay away from their bounds.
         let free = model.free.as_ref();
-        let free = free.filter(|_| self.problem.loss != Loss::Logistic)?;
+        let free = free.filter(|_| !self.problem.loss.stays_inside())?;
         let a = &point.coefficients;
         self.state.a = free.follow(model, &self.problem, a, &point.weights, weights);
         let known = match wanted {

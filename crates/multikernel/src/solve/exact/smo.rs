@@ -15,7 +15,6 @@
 use super::CombinedRows;
 use super::work::InnerSolve;
 use super::working_set::WorkingSet;
-use crate::loss::Loss;
 use crate::problem::{Problem, best_bias, dual_linear, risk};
 
 /// Steps per sample between two looks at the gap.
@@ -43,7 +42,7 @@ pub(crate) struct ScalarState {
 /// Feasible coefficients to start with: 0, or for the logistic loss, whose slope is infinite there, inside.
 pub(super) fn cold_start(problem: &Problem<'_>) -> Vec<f64> {
     let samples = || problem.targets.iter().zip(problem.costs);
-    if problem.loss != Loss::Logistic {
+    if !problem.loss.stays_inside() {
         return vec![0.0; problem.targets.len()];
     }
     let total = |sign: f64| -> f64 {
@@ -144,7 +143,7 @@ fn objectives(problem: &Problem<'_>, state: &ScalarState) -> (f64, f64) {
 /// Where a coefficient may still be moved from: outside of this it is at its bound.
 pub(super) fn reach(problem: &Problem<'_>, c: f64, y: f64) -> (f64, f64) {
     let (low, high) = problem.loss.feasible(c, y);
-    if problem.loss == Loss::Logistic {
+    if problem.loss.stays_inside() {
         (low + AT_BOUND * c, high - AT_BOUND * c)
     } else {
         (low, high)
@@ -169,7 +168,7 @@ pub(crate) fn pulls(problem: &Problem<'_>, state: &ScalarState, i: usize) -> (f6
 /// Where the piece of the dual term of sample i ends, above a or below it.
 pub(crate) fn end_of_piece(problem: &Problem<'_>, a: f64, i: usize, above: bool) -> f64 {
     let (low, high) = problem.loss.feasible(problem.costs[i], problem.targets[i]);
-    let kink = matches!(problem.loss, Loss::Epsilon(_));
+    let kink = problem.loss.has_dual_kink();
     match above {
         true if kink && a < 0.0 => 0.0,
         true => high,

@@ -2,7 +2,6 @@
 
 use super::CombinedRows;
 use super::smo::{ScalarState, end_of_piece, reach};
-use crate::loss::Loss;
 use crate::problem::Problem;
 
 /// The least curvature of a pair, relative to its diagonal: below, kernels are told apart by round-off only.
@@ -195,7 +194,7 @@ impl<'p> WorkingSet<'p> {
         let loss = self.problem.loss;
         let size = self.diagonal[i] + j.map_or(0.0, |j| self.diagonal[j]);
         let kernel = kernel.max(LEAST_CURVATURE * size.max(f64::MIN_POSITIVE));
-        if loss != Loss::Logistic {
+        if !loss.stays_inside() {
             let bend = |k: usize| loss.dual_curvature(self.a[k], self.costs[k], self.targets[k]);
             let curvature = kernel + bend(i) + j.map_or(0.0, bend);
             return (slope / curvature).min(room);

@@ -1,4 +1,5 @@
 mod rivals;
+mod tables;
 
 use super::*;
 use crate::data::{Labels, Task, Views, digits};
