@@ -20,7 +20,7 @@ const FOLDS: usize = 5;
 const NEARLY_DIAGONAL: f64 = 1e-3;
 
 /// What a first stage may look at.
-pub(super) struct Stage<'a> {
+pub(super) struct StageInput<'a> {
     kernels: &'a KernelSet,
     gram: &'a Gram,
     which: Option<&'a [usize]>,
@@ -29,22 +29,22 @@ pub(super) struct Stage<'a> {
 }
 
 /// Chooses the weights, one for each kernel of the gram.
-pub(super) type FirstStage = fn(&Mkl, &Stage<'_>, &mut Vec<String>) -> Result<Vec<f64>>;
+pub(super) type FirstStage = fn(&Mkl, &StageInput<'_>, &mut Vec<String>) -> Result<Vec<f64>>;
 
-pub(super) fn average(_: &Mkl, stage: &Stage<'_>, _: &mut Vec<String>) -> Result<Vec<f64>> {
+pub(super) fn average(_: &Mkl, stage: &StageInput<'_>, _: &mut Vec<String>) -> Result<Vec<f64>> {
     let m = stage.gram.n_kernels();
     Ok(vec![1.0 / m as f64; m])
 }
 
-pub(super) fn align(_: &Mkl, stage: &Stage<'_>, _: &mut Vec<String>) -> Result<Vec<f64>> {
+pub(super) fn align(_: &Mkl, stage: &StageInput<'_>, _: &mut Vec<String>) -> Result<Vec<f64>> {
     alignment::align(stage.gram, stage.targets)
 }
 
-pub(super) fn alignf(_: &Mkl, stage: &Stage<'_>, _: &mut Vec<String>) -> Result<Vec<f64>> {
+pub(super) fn alignf(_: &Mkl, stage: &StageInput<'_>, _: &mut Vec<String>) -> Result<Vec<f64>> {
     alignment::alignf(stage.gram, stage.targets)
 }
 
-pub(super) fn best(mkl: &Mkl, stage: &Stage<'_>, notes: &mut Vec<String>) -> Result<Vec<f64>> {
+pub(super) fn best(mkl: &Mkl, stage: &StageInput<'_>, notes: &mut Vec<String>) -> Result<Vec<f64>> {
     let m = stage.gram.n_kernels();
     let all: Vec<usize> = (0..m).collect();
     let which = stage.which.unwrap_or(&all);
@@ -69,7 +69,7 @@ impl Mkl {
         let Weights::First(choose) = self.solver.info().weights else {
             return Ok(None);
         };
-        let stage = Stage {
+        let stage = StageInput {
             kernels,
             gram,
             which,
