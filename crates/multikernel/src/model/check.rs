@@ -124,22 +124,18 @@ impl Parts {
             let given = kind.looks_at_matrix();
             let view = self.views.get(kernel.view());
             match kind.made_of() {
-                Some((_, of)) => {
-                    if of.is_empty() || !of.iter().all(|part| names.contains(part)) {
-                        return wrong("the kernels it is made of do not stand before it");
-                    }
+                Some((_, of)) if of.is_empty() || !of.iter().all(|part| names.contains(part)) => {
+                    return wrong("the kernels it is made of do not stand before it");
                 }
-                None if given => {
-                    if view.is_some() {
-                        return wrong(
-                            "it looks at a given matrix, but the model has a view of that name",
-                        );
-                    }
+                None if given && view.is_some() => {
+                    return wrong(
+                        "it looks at a given matrix, but the model has a view of that name",
+                    );
                 }
-                None if view.is_none_or(|view| !kind.applies_to(&view.data)) => {
+                None if !given && view.is_none_or(|view| !kind.applies_to(&view.data)) => {
                     return wrong("the view it looks at is not in the model, or of another kind");
                 }
-                None => {}
+                _ => {}
             }
             if let Some(width) = kind.width() {
                 let number = width.number();
