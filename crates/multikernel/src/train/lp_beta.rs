@@ -2,15 +2,15 @@
 //!
 //! It minimises no objective of all kernels together and has no certificate; its SVMs are solved to the tolerance each.
 
-use super::two_stage::nothing_to_certify;
-use super::{Fitted, KernelReport, Mkl, Multiclass, ProblemReport, worst};
-use crate::data::{Targets, Task};
+use super::fitting::{Fitting, Found, Summary};
+use super::fixed_weights::nothing_to_certify;
+use super::{Fitted, Mkl, Multiclass, ProblemReport};
+use crate::data::{Folds, Targets, Task};
 use crate::error::{Error, Result};
-use crate::gram::{Coefficients, Gram, KernelSet};
 use crate::loss::LossSpec;
-use crate::model::{Model, Scheme, Trained};
+use crate::model::Scheme;
 use crate::norm::{Exponent, NormSpec};
-use crate::observe::{self, Observer, Progress};
+use crate::observe::{self, Progress};
 use crate::problem::Status;
 use crate::train::Parts;
 use crate::train::baseline::lp_beta::{Scores, mixture};
@@ -23,16 +23,8 @@ use std::time::Instant;
 const SHARES: [f64; 4] = [0.05, 0.1, 0.2, 0.5];
 
 impl Mkl {
-    pub(super) fn fit_lp_beta(
-        &self,
-        kernels: &KernelSet,
-        gram: &Gram,
-        which: Option<&[usize]>,
-        targets: &Targets,
-        observer: &dyn Observer,
-    ) -> Result<Fitted> {
-        let begin = Instant::now();
-        let Targets::Classes { names, index } = targets else {
+    pub(super) fn fit_lp_beta(&self, mut fit: Fitting<'_>) -> Result<Fitted> {
+        let Targets::Classes { names, index } = fit.targets else {
             return Err(Error::input(
                 "solver lp-beta",
                 "it tells classes apart, and there are none",
@@ -40,20 +32,7 @@ impl Mkl {
             ));
         };
         let several = names.len() > 2;
-        let by_class = match self.multiclass {
-            Multiclass::OneVsOne => {
-                return Err(Error::input(
-                    "multiclass",
-                    "lp-beta mixes the scores of classes, and ovo has scores of pairs",
-                    "give joint (the same weights for all classes) or ovr (weights for each class, LP-B)",
-                ));
-            }
-            Multiclass::OneVsRest => several,
-            Multiclass::Auto | Multiclass::Joint => false,
-        };
-        let (n, k, m) = (gram.n_rows(), names.len(), gram.n_kernels());
-        let all = kernels.kernels().len();
-        let place = |kernel: usize| which.map_or(kernel, |which| which[kernel]);
+        let by_class = several && self.has_weights_by_class()?;
         let alone = Mkl {
             multiclass: match several {
                 true => Multiclass::OneVsRest,
@@ -61,16 +40,85 @@ impl Mkl {
             },
             ..unweighted(self)?
         };
-        let folds = self.inner_folds(targets, n)?;
-        let parts = Parts::new(kernels, &folds)?;
-        let outputs = if several { k } else { 1 };
+        let folds = self.inner_folds(fit.targets, fit.gram.n_rows())?;
+        let outputs = if several { names.len() } else { 1 };
+        let scores = Scores {
+            kernels: &alone.held_out_by_kernel(&fit, &folds, outputs)?,
+            classes: index,
+            n_classes: names.len(),
+        };
+        let (deadline, observer) = (fit.deadline(self), fit.observer);
+        let mut stop = || {
+            deadline.is_some_and(|d| Instant::now() >= d)
+                || observer.progress(&Progress::Alive).is_break()
+        };
+        let nu = chosen_share(&scores, by_class, &mut stop)?;
+        let weights = mixture(&scores, nu, by_class, &mut stop)?;
+        let is_late = stop();
+        fit.notes.push(format!(
+            "lp-beta: ν = {nu}, by held-out samples; on scores of {} folds the mixture errs on {:.2} % of the training samples",
+            folds.count(),
+            100.0 * scores.error(&weights)
+        ));
+        fit.notes.push(
+            "lp-beta minimises no objective of all kernels together: there is no duality gap"
+                .into(),
+        );
+        self.say_no_norm(&mut fit.notes);
+        let sets = weights.chunks(fit.gram.n_kernels()).map(<[f64]>::to_vec);
+        let found = self.mixed(&alone, &fit, sets.collect(), outputs)?;
+        let summary = Summary {
+            task: Task::Classify,
+            scheme: match (several, by_class) {
+                (false, _) => Scheme::Single,
+                (true, true) => Scheme::OneVsRest,
+                (true, false) => Scheme::Joint,
+            },
+            classes: names.clone(),
+            norm: NormSpec::Lp(Exponent::new(f64::INFINITY)?),
+            solver: self.solver,
+        };
+        let fitted = fit.finish(self, summary, found)?;
+        Ok(Fitted {
+            certificate: nothing_to_certify(),
+            // Otherwise that of its SVMs; the linear program has an end.
+            status: if is_late {
+                Status::TimeLimit
+            } else {
+                fitted.status
+            },
+            ..fitted
+        })
+    }
+
+    /// Whether several classes get weights of their own each (LP-B).
+    fn has_weights_by_class(&self) -> Result<bool> {
+        match self.multiclass {
+            Multiclass::OneVsOne => Err(Error::input(
+                "multiclass",
+                "lp-beta mixes the scores of classes, and ovo has scores of pairs",
+                "give joint (the same weights for all classes) or ovr (weights for each class, LP-B)",
+            )),
+            Multiclass::OneVsRest => Ok(true),
+            Multiclass::Auto | Multiclass::Joint => Ok(false),
+        }
+    }
+
+    /// For each kernel the scores of all samples by an SVM on it alone that did not see them.
+    fn held_out_by_kernel(
+        &self,
+        fit: &Fitting<'_>,
+        folds: &Folds,
+        outputs: usize,
+    ) -> Result<Vec<Vec<f64>>> {
+        let (n, m) = (fit.gram.n_rows(), fit.gram.n_kernels());
         let done = AtomicUsize::new(0);
-        let found = parts.each(0..folds.count(), |_, part| {
-            let of_kernel = |kernel: usize| {
+        let found = Parts::new(fit.set, folds)?.each(0..folds.count(), |_, part| {
+            let of_kernel = |k: usize| {
                 let done = done.fetch_add(1, Ordering::Relaxed);
-                observe::work(observer, "kernels alone", done, m * folds.count())?;
-                let fitted = part.fit_kernels(&alone, &[place(kernel)], targets, observer)?;
-                Ok(part.scores(kernels, &fitted.model))
+                observe::work(fit.observer, "kernels alone", done, m * folds.count())?;
+                let fitted = part.fit_kernels(self, &[fit.place(k)], fit.targets, fit.observer)?;
+                Ok(part.scores(fit.set, &fitted.model))
             };
             (0..m).map(of_kernel).collect::<Result<Vec<_>>>()
         })?;
@@ -83,147 +131,53 @@ impl Mkl {
                 }
             }
         }
-        let scores = Scores {
-            kernels: &scores,
-            classes: index,
-            n_classes: k,
-        };
-        let deadline = self.deadline(begin);
-        let mut stop = || {
-            deadline.is_some_and(|d| Instant::now() >= d)
-                || observer.progress(&Progress::Alive).is_break()
-        };
-        let nu = chosen_share(&scores, by_class, &mut stop)?;
-        let mixed = mixture(&scores, nu, by_class, &mut stop)?;
-        let over = stop();
-        // Weights class after class for LP-B, once for LP-β.
-        let sets = mixed.len() / m;
-        let mut weights = vec![0.0; sets * all];
-        for (row, own) in weights.chunks_mut(all).zip(mixed.chunks(m)) {
-            own.iter()
-                .enumerate()
-                .for_each(|(kernel, w)| row[place(kernel)] = *w);
-        }
-        let mut separate = vec![0.0; all * n * outputs];
-        let mut together = vec![0.0; n * outputs];
-        let mut biases = vec![0.0; outputs];
-        let mut group_norms = vec![0.0; sets * all];
-        let mut problems: Vec<ProblemReport> = Vec::new();
-        let mut bias = false;
-        for kernel in 0..m {
-            let at = place(kernel);
-            let weight = |p: usize| weights[(p % sets) * all + at];
-            if (0..sets).all(|set| weight(set) == 0.0) {
-                continue;
-            }
-            let fitted = alone.fit_kernels(kernels, &[at], targets, observer)?;
-            let model = &fitted.model;
-            bias |= model.has_bias();
-            let own = &mut separate[at * n * outputs..(at + 1) * n * outputs];
-            for (&i, row) in model
-                .columns()
-                .iter()
-                .zip(model.coefficients().chunks(outputs))
-            {
-                own[i * outputs..(i + 1) * outputs].copy_from_slice(row);
-            }
-            for (p, b) in biases.iter_mut().enumerate() {
-                *b += weight(p) * model.biases()[p];
-            }
-            for (at, (t, a)) in together.iter_mut().zip(&*own).enumerate() {
-                *t += weight(at % outputs) * a;
-            }
-            for set in 0..sets {
-                let column: Vec<f64> = match sets {
-                    1 => own.to_vec(),
-                    _ => own.iter().skip(set).step_by(outputs).copied().collect(),
-                };
-                let a = Coefficients::new(&column, column.len() / n);
-                let form = gram.select_kernels(&[kernel]).quadratic_forms(a)[0];
-                group_norms[set * all + at] = weight(set) * form.sqrt();
-            }
-            problems.extend(fitted.problems.into_iter().map(|problem| ProblemReport {
-                name: match problem.name.is_empty() {
-                    true => kernels.kernels()[at].name.clone(),
-                    false => format!("{}: {}", kernels.kernels()[at].name, problem.name),
-                },
-                ..problem
-            }));
-        }
-        let mut notes = kernels.notes().to_vec();
-        notes.push(format!(
-            "lp-beta: ν = {nu}, by held-out samples; on scores of {} folds the mixture errs on {:.2} % of the training samples",
-            folds.count(),
-            100.0 * scores.error(&mixed)
-        ));
-        notes.push(
-            "lp-beta minimises no objective of all kernels together: there is no duality gap"
-                .into(),
-        );
-        self.say_no_norm(&mut notes);
-        let mut warnings = kernels.warnings().to_vec();
-        // Of its SVMs; the linear program has an end.
-        let status = match over {
-            true => Status::TimeLimit,
-            false => worst(&problems),
-        };
-        let n_support = together
-            .chunks(outputs)
-            .filter(|row| row.iter().any(|a| *a != 0.0))
-            .count();
+        Ok(scores)
+    }
+
+    /// The SVMs of the kernels with a weight, on all samples, and their mixture. Weights stand class after class for LP-B, once for LP-β.
+    fn mixed(
+        &self,
+        alone: &Mkl,
+        fit: &Fitting<'_>,
+        weights: Vec<Vec<f64>>,
+        outputs: usize,
+    ) -> Result<Found> {
+        let (n, m) = (fit.gram.n_rows(), fit.gram.n_kernels());
         let loss = match self.loss {
             Some(loss) => loss,
             None => LossSpec::Scalar(self.loss_for(Task::Classify)?),
         };
-        let model = Model::trained(
-            Trained {
-                kernels,
-                task: Task::Classify,
-                scheme: match (several, by_class) {
-                    (false, _) => Scheme::Single,
-                    (true, true) => Scheme::OneVsRest,
-                    (true, false) => Scheme::Joint,
+        let mut found = Found::new(n, outputs, loss, false);
+        let mut separate = vec![0.0; m * n * outputs];
+        for (k, own) in separate.chunks_mut(n * outputs).enumerate() {
+            if weights.iter().all(|set| set[k] == 0.0) {
+                continue;
+            }
+            let at = fit.place(k);
+            let name = &fit.set.kernels()[at].name;
+            let fitted = alone.fit_kernels(fit.set, &[at], fit.targets, fit.observer)?;
+            let model = &fitted.model;
+            found.bias |= model.has_bias();
+            let rows = model.coefficients().chunks(outputs);
+            for (&i, row) in model.columns().iter().zip(rows) {
+                own[i * outputs..(i + 1) * outputs].copy_from_slice(row);
+            }
+            for (p, b) in found.biases.iter_mut().enumerate() {
+                *b += weights[p % weights.len()][k] * model.biases()[p];
+            }
+            let named = |problem: ProblemReport| ProblemReport {
+                name: match problem.name.is_empty() {
+                    true => name.clone(),
+                    false => format!("{name}: {}", problem.name),
                 },
-                classes: names.clone(),
-                loss,
-                norm: NormSpec::Lp(Exponent::new(f64::INFINITY)?),
-                c: self.c,
-                bias,
-                biases,
-                weights: &weights,
-                coefficients: &together,
-                separate: Some(&separate),
-                scaling: &self.scaling,
-            },
-            &mut notes,
-            &mut warnings,
-        )?;
-        let pick =
-            |values: &[f64], at: usize| values.iter().skip(at).step_by(all).copied().collect();
-        Ok(Fitted {
-            model,
-            certificate: nothing_to_certify(),
-            status,
-            kernels: kernels
-                .kernels()
-                .iter()
-                .enumerate()
-                .map(|(at, kernel)| KernelReport {
-                    name: kernel.name.clone(),
-                    group: kernel.group.clone(),
-                    weights: pick(&weights, at),
-                    group_norms: pick(&group_norms, at),
-                })
-                .collect(),
-            n_samples: n,
-            n_support,
-            iterations: problems.iter().map(|p| p.history.len()).sum(),
-            problems,
-            seconds: begin.elapsed().as_secs_f64(),
-            solver: self.solver,
-            notes,
-            warnings,
-        })
+                ..problem
+            };
+            found
+                .problems
+                .extend(fitted.problems.into_iter().map(named));
+        }
+        found.combine(fit.gram, separate, weights);
+        Ok(found)
     }
 }
 

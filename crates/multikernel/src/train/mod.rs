@@ -6,43 +6,43 @@
 
 pub mod baseline;
 mod choices;
+mod fitting;
+mod fixed_weights;
 mod joint;
 mod lp_beta;
 mod norms;
 mod omcl;
 mod parts;
 mod problems;
+mod scalar;
 mod solvers;
-mod start;
 mod stochastic;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod toy;
-mod two_stage;
+mod warm_start;
 
 pub use choices::{Bias, ClassWeight, Multiclass};
 pub(crate) use parts::{Forward, Part, Parts, held_out_scores};
 pub(crate) use solvers::Setting;
 pub use solvers::{SOLVERS, Solver, SolverInfo};
-pub use start::WarmStart;
 pub use stochastic::Watched;
+pub use warm_start::WarmStart;
 
 use crate::data::{Scaling, Targets};
 use crate::error::{Error, Result};
-use crate::gram::{Coefficients, Gram, KernelSet};
+use crate::gram::KernelSet;
 use crate::loss::LossSpec;
-use crate::model::{Model, Trained};
-use crate::norm::{Norm, NormSpec};
-use crate::observe::{Observer, Progress};
-use crate::problem::{
-    Certificate, Limits, Objective, Problem, Round, Solution, Start, Status, relative_gap,
-};
-use crate::solve::{exact, search};
-use problems::{Question, Work};
+use crate::model::Model;
+use crate::norm::NormSpec;
+use crate::observe::Observer;
+use crate::problem::{Certificate, Round, Status, relative_gap};
+use fitting::{Fitting, Found, Summary};
+use problems::Work;
+use scalar::ScalarSetup;
 use solvers::Way;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 /// What is to be trained and how. `Mkl::default()` is a good start; every field may be changed.
 ///
@@ -206,7 +206,13 @@ impl Mkl {
         targets: &Targets,
         observer: &dyn Observer,
     ) -> Result<Fitted> {
-        self.fit_gram(kernels, kernels.gram(), None, targets, None, observer)
+        self.run(Fitting::new(
+            kernels,
+            kernels.gram(),
+            None,
+            targets,
+            observer,
+        ))
     }
 
     /// As [`Mkl::fit`], looking at other samples after every epoch. Solvers that have no epochs do not look, and problems that are
@@ -218,14 +224,10 @@ impl Mkl {
         watched: &Watched<'_>,
         observer: &dyn Observer,
     ) -> Result<Fitted> {
-        self.fit_gram(
-            kernels,
-            kernels.gram(),
-            None,
-            targets,
-            Some(watched),
-            observer,
-        )
+        self.run(Fitting {
+            watched: Some(watched),
+            ..Fitting::new(kernels, kernels.gram(), None, targets, observer)
+        })
     }
 
     /// As [`Mkl::fit`], on some of the kernels; the others get weight 0.
@@ -240,44 +242,22 @@ impl Mkl {
         observer: &dyn Observer,
     ) -> Result<Fitted> {
         let gram = kernels.gram().select_kernels(which);
-        self.fit_gram(kernels, &gram, Some(which), targets, None, observer)
+        self.run(Fitting::new(kernels, &gram, Some(which), targets, observer))
     }
 
-    /// `gram` holds the kernels `which`, all if none are named.
-    fn fit_gram(
-        &self,
-        kernels: &KernelSet,
-        gram: &Gram,
-        which: Option<&[usize]>,
-        targets: &Targets,
-        watched: Option<&Watched<'_>>,
-        observer: &dyn Observer,
-    ) -> Result<Fitted> {
-        let begin = Instant::now();
-        let n = gram.n_rows();
+    /// Trains on the kernels of `fit`.
+    fn run(&self, mut fit: Fitting<'_>) -> Result<Fitted> {
+        let n = fit.gram.n_rows();
         self.check(n)?;
-        let mut notes = kernels.notes().to_vec();
-        let mut warnings = kernels.warnings().to_vec();
-        if let Way::Whole(fit) = self.solver.info().way {
-            return fit(self, kernels, gram, which, targets, observer);
+        if let Way::Whole(train) = self.solver.info().way {
+            return train(self, fit);
         }
-        self.check_groups(kernels.kernels())?;
-        let (task, scheme, classes, work) = self.questions(n, targets, &mut notes)?;
-        let place = |k: usize| which.map_or(k, |which| which[k]);
-        let mut groups: Vec<&str> = (0..gram.n_kernels())
-            .map(|k| kernels.kernels()[place(k)].group.as_str())
-            .collect();
-        let given = self.given_weights(kernels, gram, which, targets, &mut notes, observer)?;
-        let limits = Limits {
-            tolerance: self.tolerance,
-            max_rounds: self.max_rounds,
-            deadline: self.deadline(begin),
-            // The kernel set was given the memory; the solver holds its rows in what that left.
-            memory: gram.spare_memory(),
-            confirm: self.confirm,
-        };
-        let (norm, solver, found) = match &work {
-            Work::Each(questions) => {
+        self.check_groups(fit.set.kernels())?;
+        let plan = self.plan(n, fit.targets, &mut fit.notes)?;
+        let given = self.given_weights(&mut fit)?;
+        let limits = fit.limits(self);
+        let (norm, solver, found) = match &plan.work {
+            Work::Each(problems) => {
                 if self.start_epochs > 0 {
                     return Err(Error::input(
                         "start-epochs",
@@ -285,253 +265,63 @@ impl Mkl {
                         "leave it out, or give classes that are learned jointly",
                     ));
                 }
-                let loss = self.loss_for(task)?;
-                let bias = self.bias_for(task, &mut notes)?;
-                let (norm, solver) = self.norm_for(&groups, given, &mut notes)?;
-                let found = self.fit_each(
-                    gram, &norm, questions, loss, bias, limits, solver, watched, &mut notes,
-                    observer,
-                )?;
+                let loss = self.loss_for(plan.task)?;
+                let bias = self.bias_for(plan.task, &mut fit.notes)?;
+                let (norm, solver) = self.norm_for(&fit.groups(), given, &mut fit.notes)?;
+                let setup = ScalarSetup {
+                    loss,
+                    bias,
+                    norm: &norm,
+                    solver,
+                    limits,
+                };
+                let found = self.fit_each(&mut fit, problems, setup)?;
                 (norm, solver, found)
             }
-            Work::Joint(problem) => {
-                let constant = self.bias == Bias::On;
-                if constant {
-                    joint::check_name(kernels)?;
-                    groups.push(joint::CONSTANT);
-                    notes.push(
-                        "the bias of the joint problem is one more kernel, 'constant', whose value is 1 everywhere"
-                            .into(),
-                    );
-                }
-                // The constant kernel counts as it is.
-                let given = given.map(|weights| match constant {
-                    true => weights.into_iter().chain([1.0]).collect(),
-                    false => weights,
-                });
-                let (norm, mut solver) = self.norm_for(&groups, given, &mut notes)?;
-                if self.solver == Solver::Auto {
-                    solver = joint::choose_solver(problem, &norm, limits.memory, &mut notes);
-                }
-                let found = joint::fit(gram, problem, constant, |gram, problem| {
-                    if let Some(method) = solver.method() {
-                        let objective = Objective::Multiclass(*problem);
-                        let found =
-                            search::solve(method, gram, &norm, &objective, &limits, observer);
-                        return Ok(found.into());
-                    }
-                    if !solver.is_stochastic() {
-                        let mut start =
-                            self.joint_start(gram, &norm, problem, &limits, observer, &mut notes)?;
-                        if let (None, Some(warm)) = (&start, &self.start) {
-                            start = warm.joint(gram, &norm, problem, self.c);
-                        }
-                        let found = exact::multiclass::solve(
-                            gram, &norm, problem, &limits, start, observer,
-                        );
-                        return Ok(found.into());
-                    }
-                    let objective = Objective::Multiclass(*problem);
-                    // The constant kernel is one more there too.
-                    let cross = watched
-                        .filter(|_| constant)
-                        .map(|watched| watched.gram.with_constant());
-                    let watched = watched.map(|watched| Watched {
-                        gram: cross.as_ref().unwrap_or(watched.gram),
-                        ..*watched
-                    });
-                    self.solve_stochastic(
-                        gram,
-                        &norm,
-                        &objective,
-                        watched.as_ref(),
-                        &limits,
-                        observer,
-                        &mut notes,
-                    )
-                })?;
-                (norm, solver, found)
-            }
+            Work::Joint(problem) => self.fit_joint(&mut fit, problem, given, &limits)?,
         };
-        // From the kernels that were trained on to all of the set.
-        let m = kernels.kernels().len();
-        let spread = |values: &[Vec<f64>]| -> Vec<f64> {
-            let mut all = vec![0.0; m * values.len()];
-            for (row, values) in all.chunks_mut(m.max(1)).zip(values) {
-                for (j, value) in values.iter().take(gram.n_kernels()).enumerate() {
-                    row[place(j)] = *value;
-                }
-            }
-            all
+        self.warn_of_nothing(&plan.work, solver, &found, &mut fit.warnings);
+        let summary = Summary {
+            task: plan.task,
+            scheme: plan.scheme,
+            classes: plan.classes,
+            norm: norm.spec().clone(),
+            solver,
         };
-        let (weights, group_norms) = (spread(&found.weights), spread(&found.group_norms));
-        let Found {
-            coefficients,
-            biases,
-            bias,
-            loss,
-            problems,
-            ..
-        } = found;
-        let outputs = biases.len();
-        let certificate = total(&problems);
-        let status = worst(&problems);
-        let n_support = coefficients
-            .chunks(outputs)
-            .filter(|row| row.iter().any(|&a| a != 0.0))
-            .count();
-        if let (Work::Each(questions), LossSpec::Scalar(loss)) = (&work, loss)
-            && status != Status::Converged
-            && self.minimises_the_objective(solver)
+        fit.finish(self, summary, found)
+    }
+
+    /// Warns of a model that is worse than one that knows nothing, or that is one.
+    fn warn_of_nothing(
+        &self,
+        work: &Work,
+        solver: Solver,
+        found: &Found,
+        warnings: &mut Vec<String>,
+    ) {
+        // Whether the primal objective is what the solver makes small.
+        let minimises = self.tikhonov.is_none() && solver.knows_c();
+        if let (Work::Each(problems), LossSpec::Scalar(loss)) = (work, found.loss)
+            && found.status() != Status::Converged
+            && minimises
         {
-            let nothing: f64 = questions
+            let nothing: f64 = problems
                 .iter()
-                .map(|q| q.knowing_nothing(loss, bias))
+                .map(|problem| problem.null_objective(loss, found.bias))
                 .sum();
-            if certificate.primal > (1.0 + self.tolerance) * nothing {
+            let primal = found.certificate().primal;
+            if primal > (1.0 + self.tolerance) * nothing {
                 warnings.push(format!(
-                    "the objective, {:.3e}, is above {nothing:.3e}, that of a model that knows nothing: do not use this one; scale the features, normalise the kernels, lower C, or take another solver",
-                    certificate.primal
+                    "the objective, {primal:.3e}, is above {nothing:.3e}, that of a model that knows nothing: do not use this one; scale the features, normalise the kernels, lower C, or take another solver"
                 ));
             }
         }
-        if n_support == 0 {
+        if found.n_support() == 0 {
             warnings.push(
                 "no sample has a coefficient: the model gives every sample the same score (a larger C lets it learn more)"
                     .into(),
             );
         }
-        let model = Model::trained(
-            Trained {
-                kernels,
-                task,
-                scheme,
-                classes,
-                loss,
-                norm: norm.spec().clone(),
-                c: self.c,
-                bias,
-                biases,
-                weights: &weights,
-                coefficients: &coefficients,
-                separate: None,
-                scaling: &self.scaling,
-            },
-            &mut notes,
-            &mut warnings,
-        )?;
-        let pick = |values: &[f64], k: usize| values.iter().skip(k).step_by(m).copied().collect();
-        let mut reports: Vec<KernelReport> = kernels
-            .kernels()
-            .iter()
-            .enumerate()
-            .map(|(k, kernel)| KernelReport {
-                name: kernel.name.clone(),
-                group: kernel.group.clone(),
-                weights: pick(&weights, k),
-                group_norms: pick(&group_norms, k),
-            })
-            .collect();
-        reports.extend(found.constant);
-        Ok(Fitted {
-            model,
-            certificate,
-            status,
-            kernels: reports,
-            n_samples: n,
-            n_support,
-            iterations: problems.iter().map(|p| p.history.len()).sum(),
-            problems,
-            seconds: begin.elapsed().as_secs_f64(),
-            solver,
-            notes,
-            warnings,
-        })
-    }
-
-    /// Whether the primal objective is what the solver makes small.
-    fn minimises_the_objective(&self, solver: Solver) -> bool {
-        self.tikhonov.is_none() && solver.knows_c()
-    }
-
-    /// Solves problems of one score per sample, one after another.
-    #[allow(
-        clippy::too_many_arguments,
-        reason = "one call, and every argument is another noun"
-    )]
-    fn fit_each(
-        &self,
-        gram: &Gram,
-        norm: &Norm,
-        questions: &[Question],
-        loss: crate::loss::Loss,
-        bias: bool,
-        mut limits: Limits,
-        solver: Solver,
-        watched: Option<&Watched<'_>>,
-        notes: &mut Vec<String>,
-        observer: &dyn Observer,
-    ) -> Result<Found> {
-        let outputs = questions.len();
-        let mut found = Found {
-            coefficients: vec![0.0; gram.n_rows() * outputs],
-            weights: Vec::with_capacity(outputs),
-            group_norms: Vec::with_capacity(outputs),
-            biases: Vec::with_capacity(outputs),
-            bias,
-            loss: LossSpec::Scalar(loss),
-            problems: Vec::with_capacity(outputs),
-            constant: None,
-        };
-        for (k, question) in questions.iter().enumerate() {
-            if outputs > 1 {
-                let told = observer.progress(&Progress::Work {
-                    stage: "problems of two classes",
-                    done: k as u64,
-                    total: outputs as u64,
-                });
-                if told.is_break() {
-                    // What is left still gets a feasible point and its certificate, but no work.
-                    limits.deadline = Some(Instant::now());
-                }
-            }
-            let (own, solved) = if solver.is_stochastic() {
-                let own = question.gram(gram);
-                let objective = Objective::Scalar(question.problem(loss, bias));
-                let watched = watched.filter(|_| outputs == 1);
-                let solved = self
-                    .solve_stochastic(&own, norm, &objective, watched, &limits, observer, notes)?;
-                (own, solved)
-            } else {
-                let own = question.gram(gram);
-                let problem = question.problem(loss, bias);
-                let start = self.start.as_ref().and_then(|start| {
-                    start.scalar(k, outputs, question, &own, norm, &problem, self.c)
-                });
-                let solution = solve(
-                    &own,
-                    norm,
-                    &problem,
-                    &limits,
-                    solver,
-                    self.tikhonov,
-                    start,
-                    observer,
-                )?;
-                (own, solution.into())
-            };
-            let mut solution = solved.solution;
-            if solution.status == Status::Stopped {
-                limits.deadline = Some(Instant::now());
-            }
-            let forms = solution.forms.take().unwrap_or_else(|| {
-                own.quadratic_forms(Coefficients::single(&solution.coefficients))
-            });
-            question.scatter(&solution.coefficients, &mut found.coefficients, k, outputs);
-            found.biases.push(solution.certificate.bias);
-            found.add(question.name.clone(), solution, &forms, solved.validation);
-        }
-        Ok(found)
     }
 
     /// Values that no problem can have.
@@ -599,97 +389,4 @@ impl Mkl {
         }
         Ok(())
     }
-
-    fn deadline(&self, begin: Instant) -> Option<Instant> {
-        // A time beyond what a duration can hold is no bound.
-        let seconds = Duration::try_from_secs_f64(self.max_seconds?).ok()?;
-        begin.checked_add(seconds)
-    }
-}
-
-/// Solves one problem.
-#[allow(
-    clippy::too_many_arguments,
-    reason = "one call, and every argument is another noun"
-)]
-fn solve(
-    own: &Gram,
-    norm: &Norm,
-    problem: &Problem<'_>,
-    limits: &Limits,
-    solver: Solver,
-    tikhonov: Option<f64>,
-    start: Option<Start>,
-    observer: &dyn Observer,
-) -> Result<Solution> {
-    if let Some(mu) = tikhonov {
-        // Cold: its scale is found on the way, and a start in the wrong scale is worse than none.
-        let found = exact::tikhonov::solve(own, norm, problem, mu, limits, None, observer)?;
-        return Ok(found.solution);
-    }
-    match solver.info().way {
-        Way::OneScore(solve) => Ok(solve(own, norm, problem, limits, start, observer)),
-        Way::Search(method) => {
-            let objective = Objective::Scalar(*problem);
-            Ok(search::solve(
-                method, own, norm, &objective, limits, observer,
-            ))
-        }
-        Way::Steps(_) | Way::Whole(_) => unreachable!("they go another way"),
-    }
-}
-
-/// What the solvers found.
-struct Found {
-    /// Sample after sample, one number per score.
-    coefficients: Vec<f64>,
-    /// β and ‖w_m‖ of the kernels trained on, for every problem.
-    weights: Vec<Vec<f64>>,
-    group_norms: Vec<Vec<f64>>,
-    /// One per score.
-    biases: Vec<f64>,
-    bias: bool,
-    loss: LossSpec,
-    problems: Vec<ProblemReport>,
-    /// The constant kernel, if there is one: it stands behind the others in weights and group norms.
-    constant: Option<KernelReport>,
-}
-
-impl Found {
-    /// Adds the weights and the report of a problem.
-    fn add(&mut self, name: String, solution: Solution, forms: &[f64], validation: Vec<f64>) {
-        let norms = forms.iter().zip(&solution.weights);
-        self.group_norms
-            .push(norms.map(|(q, b)| b * q.sqrt()).collect());
-        self.weights.push(solution.weights);
-        self.problems.push(ProblemReport {
-            name,
-            certificate: solution.certificate,
-            status: solution.status,
-            steps: solution.steps,
-            history: solution.history,
-            validation,
-        });
-    }
-}
-
-fn total(problems: &[ProblemReport]) -> Certificate {
-    let sum = |f: fn(&Certificate) -> f64| problems.iter().map(|p| f(&p.certificate)).sum();
-    Certificate {
-        primal: sum(|c| c.primal),
-        dual: sum(|c| c.dual),
-        risk: sum(|c| c.risk),
-        bias: match problems {
-            [one] => one.certificate.bias,
-            _ => 0.0,
-        },
-    }
-}
-
-fn worst(problems: &[ProblemReport]) -> Status {
-    let order = [Status::Stopped, Status::TimeLimit, Status::MaxIterations];
-    order
-        .into_iter()
-        .find(|status| problems.iter().any(|p| p.status == *status))
-        .unwrap_or(Status::Converged)
 }

@@ -11,20 +11,20 @@ use crate::problem::{Problem, best_bias, risk};
 /// What is to be solved.
 pub(super) enum Work {
     /// Problems of one score per sample, one after another.
-    Each(Vec<Question>),
+    Each(Vec<ScalarProblem>),
     /// One problem with a score for every class.
-    Joint(Joint),
+    Joint(JointProblem),
 }
 
 /// The joint problem of several classes.
-pub(super) struct Joint {
+pub(super) struct JointProblem {
     pub(super) classes: Vec<u32>,
     pub(super) n_classes: usize,
     pub(super) costs: Vec<f64>,
 }
 
 /// One problem of one score per sample.
-pub(super) struct Question {
+pub(super) struct ScalarProblem {
     /// What it separates; empty if it is the only one.
     pub(super) name: String,
     /// Its samples; none: all.
@@ -33,7 +33,7 @@ pub(super) struct Question {
     pub(super) costs: Vec<f64>,
 }
 
-impl Question {
+impl ScalarProblem {
     /// The kernels of its samples.
     pub(super) fn gram(&self, gram: &Gram) -> Gram {
         match &self.samples {
@@ -53,7 +53,7 @@ impl Question {
     }
 
     /// The objective of the model that gives every sample the same score.
-    pub(super) fn knowing_nothing(&self, loss: Loss, bias: bool) -> f64 {
+    pub(super) fn null_objective(&self, loss: Loss, bias: bool) -> f64 {
         let (problem, scores) = (self.problem(loss, bias), vec![0.0; self.targets.len()]);
         risk(&problem, &scores, best_bias(&problem, &scores))
     }
@@ -67,48 +67,48 @@ impl Question {
     }
 }
 
-impl Mkl {
-    /// Task, scheme, class names and problems.
-    pub(super) fn questions(
-        &self,
-        n: usize,
-        targets: &Targets,
-        notes: &mut Vec<String>,
-    ) -> Result<(Task, Scheme, Vec<String>, Work)> {
-        let cost = |i: usize| self.c * self.sample_weight.as_ref().map_or(1.0, |w| w[i]);
-        let one = |targets: Vec<f64>, costs: Vec<f64>| {
-            Work::Each(vec![Question {
+/// What targets ask for.
+pub(super) struct Plan {
+    pub(super) task: Task,
+    pub(super) scheme: Scheme,
+    pub(super) classes: Vec<String>,
+    pub(super) work: Work,
+}
+
+impl Plan {
+    /// One problem of all samples, without classes.
+    fn without_classes(task: Task, targets: Vec<f64>, costs: Vec<f64>) -> Plan {
+        Plan {
+            task,
+            scheme: Scheme::Single,
+            classes: Vec::new(),
+            work: Work::Each(vec![ScalarProblem {
                 name: String::new(),
                 samples: None,
                 targets,
                 costs,
-            }])
-        };
-        let only_joint = self.solver.info().joint == solvers::Joint::Only;
-        if !matches!(targets, Targets::Classes { .. }) && only_joint {
-            return Err(Error::input(
-                "solver",
-                format!("{} tells classes apart, and there are none", self.solver),
-                "give the solver silp, or labels of classes",
-            ));
+            }]),
         }
-        if !matches!(targets, Targets::Classes { .. }) && self.class_weight != ClassWeight::None {
-            return Err(Error::input(
-                "class-weight",
-                "there are no classes to weigh",
-                "leave it out, or take the task classify",
-            ));
+    }
+}
+
+impl Mkl {
+    /// What is to be solved for n samples.
+    pub(super) fn plan(
+        &self,
+        n: usize,
+        targets: &Targets,
+        notes: &mut Vec<String>,
+    ) -> Result<Plan> {
+        if !matches!(targets, Targets::Classes { .. }) {
+            self.check_no_classes()?;
         }
         match targets {
-            Targets::None => {
-                let costs = (0..n).map(cost).collect();
-                Ok((
-                    Task::OneClass,
-                    Scheme::Single,
-                    Vec::new(),
-                    one(vec![0.0; n], costs),
-                ))
-            }
+            Targets::None => Ok(Plan::without_classes(
+                Task::OneClass,
+                vec![0.0; n],
+                self.costs(n, |_| 1.0),
+            )),
             Targets::Real(values) => {
                 check_count(values.len(), n)?;
                 if let Some(i) = values.iter().position(|v| !v.is_finite()) {
@@ -118,45 +118,75 @@ impl Mkl {
                         "give a finite number, or remove the sample",
                     ));
                 }
-                let costs = (0..n).map(cost).collect();
-                Ok((
-                    Task::Regress,
-                    Scheme::Single,
-                    Vec::new(),
-                    one(values.clone(), costs),
-                ))
+                let costs = self.costs(n, |_| 1.0);
+                Ok(Plan::without_classes(Task::Regress, values.clone(), costs))
             }
             Targets::Classes { names, index } => {
                 check_count(index.len(), n)?;
-                let counts = check_classes(names, index)?;
-                let weights = self.class_weights(names, &counts)?;
-                let costs: Vec<f64> = (0..n)
-                    .map(|i| cost(i) * weights[index[i] as usize])
-                    .collect();
-                for (c, name) in names.iter().enumerate() {
-                    let mut own = index.iter().zip(&costs).filter(|(k, _)| **k as usize == c);
-                    if own.all(|(_, cost)| *cost == 0.0) {
-                        return Err(Error::input(
-                            format!("class '{name}'"),
-                            "all its samples have weight 0",
-                            "give some of them a positive weight, or remove the class",
-                        ));
-                    }
-                }
-                let (scheme, work) = match self.scheme_for(names.len(), notes)? {
-                    Scheme::Joint => {
-                        let joint = Joint {
-                            classes: index.clone(),
-                            n_classes: names.len(),
-                            costs,
-                        };
-                        (Scheme::Joint, Work::Joint(joint))
-                    }
-                    scheme => (scheme, Work::Each(questions(scheme, names, index, costs))),
-                };
-                Ok((Task::Classify, scheme, names.clone(), work))
+                self.plan_classes(names, index, notes)
             }
         }
+    }
+
+    fn plan_classes(
+        &self,
+        names: &[String],
+        index: &[u32],
+        notes: &mut Vec<String>,
+    ) -> Result<Plan> {
+        let counts = check_classes(names, index)?;
+        let weights = self.class_weights(names, &counts)?;
+        let costs = self.costs(index.len(), |i| weights[index[i] as usize]);
+        for (c, name) in names.iter().enumerate() {
+            let mut own = index.iter().zip(&costs).filter(|(k, _)| **k as usize == c);
+            if own.all(|(_, cost)| *cost == 0.0) {
+                return Err(Error::input(
+                    format!("class '{name}'"),
+                    "all its samples have weight 0",
+                    "give some of them a positive weight, or remove the class",
+                ));
+            }
+        }
+        let scheme = self.scheme_for(names.len(), notes)?;
+        let work = match scheme {
+            Scheme::Joint => Work::Joint(JointProblem {
+                classes: index.to_vec(),
+                n_classes: names.len(),
+                costs,
+            }),
+            scheme => Work::Each(scalar_problems(scheme, names, index, costs)),
+        };
+        Ok(Plan {
+            task: Task::Classify,
+            scheme,
+            classes: names.to_vec(),
+            work,
+        })
+    }
+
+    /// What every sample costs: C times its weight, times that of its class.
+    fn costs(&self, n: usize, of_class: impl Fn(usize) -> f64) -> Vec<f64> {
+        let own = |i: usize| self.c * self.sample_weight.as_ref().map_or(1.0, |w| w[i]);
+        (0..n).map(|i| own(i) * of_class(i)).collect()
+    }
+
+    /// Refuses what needs classes.
+    fn check_no_classes(&self) -> Result<()> {
+        if self.solver.info().joint == solvers::Joint::Only {
+            return Err(Error::input(
+                "solver",
+                format!("{} tells classes apart, and there are none", self.solver),
+                "give the solver silp, or labels of classes",
+            ));
+        }
+        if self.class_weight != ClassWeight::None {
+            return Err(Error::input(
+                "class-weight",
+                "there are no classes to weigh",
+                "leave it out, or take the task classify",
+            ));
+        }
+        Ok(())
     }
 
     /// How so many classes are told apart.
@@ -293,9 +323,14 @@ impl Mkl {
 }
 
 /// The problems of one score per sample.
-fn questions(scheme: Scheme, names: &[String], index: &[u32], costs: Vec<f64>) -> Vec<Question> {
+fn scalar_problems(
+    scheme: Scheme,
+    names: &[String],
+    index: &[u32],
+    costs: Vec<f64>,
+) -> Vec<ScalarProblem> {
     let sign = |positive: bool| if positive { 1.0 } else { -1.0 };
-    let against_others = |c: usize, name: String| Question {
+    let against_others = |c: usize, name: String| ScalarProblem {
         name,
         samples: None,
         targets: index.iter().map(|&k| sign(k as usize == c)).collect(),
@@ -313,7 +348,7 @@ fn questions(scheme: Scheme, names: &[String], index: &[u32], costs: Vec<f64>) -
                 let samples: Vec<usize> = (0..index.len())
                     .filter(|&i| index[i] as usize == a || index[i] as usize == b)
                     .collect();
-                Question {
+                ScalarProblem {
                     name: format!("'{}' against '{}'", names[b], names[a]),
                     targets: samples
                         .iter()

@@ -1,10 +1,10 @@
 //! The solvers: one row each, and one line in the table. Names, help, `multikernel solvers`, which settings a solver takes
 //! and how training calls it follow from the rows.
 
-use super::{Fitted, Mkl, two_stage};
-use crate::data::Targets;
+use super::fitting::Fitting;
+use super::{Fitted, Mkl, fixed_weights};
 use crate::error::{Error, Result};
-use crate::gram::{Gram, KernelSet};
+use crate::gram::Gram;
 use crate::norm::Norm;
 use crate::observe::Observer;
 use crate::problem::{Limits, Problem, Solution, Start};
@@ -94,8 +94,7 @@ pub(super) type OneScore =
     fn(&Gram, &Norm, &Problem<'_>, &Limits, Option<Start>, &dyn Observer) -> Solution;
 
 /// Trains in a way of its own.
-type Whole =
-    fn(&Mkl, &KernelSet, &Gram, Option<&[usize]>, &Targets, &dyn Observer) -> Result<Fitted>;
+type Whole = for<'a> fn(&Mkl, Fitting<'a>) -> Result<Fitted>;
 
 /// How training calls a solver.
 #[derive(Debug, Clone, Copy)]
@@ -118,7 +117,7 @@ pub(super) enum Weights {
     /// They stay 1: the norm is lp:inf, whatever was asked for.
     Sum,
     /// They are chosen first and stay.
-    First(two_stage::FirstStage),
+    First(fixed_weights::FirstStage),
 }
 
 /// Whether a solver solves the joint problem of several classes.
@@ -423,7 +422,7 @@ const ALIGN: SolverInfo = SolverInfo {
     paper: "Cortes, Mohri, Rostamizadeh, ICML (2010)",
     certifies: "relative duality gap of the SVM at these weights",
     way: Way::OneScore(exact::solve),
-    weights: Weights::First(two_stage::align),
+    weights: Weights::First(fixed_weights::align),
     ..SolverInfo::USUAL
 };
 
@@ -433,7 +432,7 @@ const ALIGNF: SolverInfo = SolverInfo {
     paper: "Cortes, Mohri, Rostamizadeh, ICML (2010)",
     certifies: "relative duality gap of the SVM at these weights",
     way: Way::OneScore(exact::solve),
-    weights: Weights::First(two_stage::alignf),
+    weights: Weights::First(fixed_weights::alignf),
     ..SolverInfo::USUAL
 };
 
@@ -443,7 +442,7 @@ const AVERAGE: SolverInfo = SolverInfo {
     paper: "Gehler, Nowozin, ICCV (2009)",
     certifies: "relative duality gap, recomputed from coefficients and kernels alone",
     way: Way::OneScore(exact::solve),
-    weights: Weights::First(two_stage::average),
+    weights: Weights::First(fixed_weights::average),
     ..SolverInfo::USUAL
 };
 
@@ -462,7 +461,7 @@ const BEST: SolverInfo = SolverInfo {
     paper: "-",
     certifies: "relative duality gap of its SVM",
     way: Way::OneScore(exact::solve),
-    weights: Weights::First(two_stage::best),
+    weights: Weights::First(fixed_weights::best),
     ..SolverInfo::USUAL
 };
 

@@ -79,6 +79,12 @@ pub(crate) fn mixture(
     if !(size > 0.0 && size.is_finite()) {
         return Ok(weights);
     }
+    let program = Program {
+        scores,
+        nu,
+        by_class,
+        size,
+    };
     let mut rivals: Vec<(usize, usize)> = (0..n).map(|i| (i, scores.rival(&weights, i))).collect();
     let mut present: Vec<Vec<bool>> = vec![vec![false; scores.n_classes]; n];
     rivals.iter().for_each(|&(i, k)| present[i][k] = true);
@@ -86,27 +92,71 @@ pub(crate) fn mixture(
         if stop() {
             break;
         }
+        let solution = program.solve(&rivals)?;
+        weights = solution.weights;
+        let before = rivals.len();
+        for i in 0..n {
+            let rival = scores.rival(&weights, i);
+            let gain = scores.combined(&weights, i, scores.classes[i] as usize)
+                - scores.combined(&weights, i, rival);
+            let reached = gain / size + solution.slack[i];
+            if !present[i][rival] && reached < solution.margin - VIOLATED {
+                present[i][rival] = true;
+                rivals.push((i, rival));
+            }
+        }
+        if rivals.len() == before {
+            break;
+        }
+    }
+    Ok(weights)
+}
+
+/// The linear program; scores are divided by `size`.
+struct Program<'a> {
+    scores: &'a Scores<'a>,
+    nu: f64,
+    by_class: bool,
+    size: f64,
+}
+
+/// β, ρ and ξ of a linear program.
+struct Solved {
+    weights: Vec<f64>,
+    margin: f64,
+    slack: Vec<f64>,
+}
+
+impl Program<'_> {
+    /// With the constraints of these samples and classes.
+    fn solve(&self, rivals: &[(usize, usize)]) -> Result<Solved> {
+        let (m, n) = (self.scores.kernels.len(), self.scores.classes.len());
+        let sets = if self.by_class {
+            self.scores.n_classes
+        } else {
+            1
+        };
         let mut problem = Problem::new(OptimizationDirection::Minimize);
-        let unknown: Vec<Variable> = (0..m * sets)
+        let weights: Vec<Variable> = (0..m * sets)
             .map(|_| problem.add_var(0.0, (0.0, 1.0)))
             .collect();
         let margin = problem.add_var(-1.0, (f64::NEG_INFINITY, f64::INFINITY));
         let slack: Vec<Variable> = (0..n)
-            .map(|_| problem.add_var(1.0 / (nu * n as f64), (0.0, f64::INFINITY)))
+            .map(|_| problem.add_var(1.0 / (self.nu * n as f64), (0.0, f64::INFINITY)))
             .collect();
-        for own in unknown.chunks(m) {
+        for own in weights.chunks(m) {
             problem.add_constraint(own.iter().map(|&w| (w, 1.0)), ComparisonOp::Eq, 1.0);
         }
-        for &(i, k) in &rivals {
-            let own = scores.classes[i] as usize;
+        for &(i, k) in rivals {
+            let own = self.scores.classes[i] as usize;
             let mut row = LinearExpr::empty();
             for kernel in 0..m {
-                let (a, b) = (scores.score(kernel, i, own), scores.score(kernel, i, k));
-                if by_class {
-                    row.add(unknown[own * m + kernel], a / size);
-                    row.add(unknown[k * m + kernel], -b / size);
+                let score = |class: usize| self.scores.score(kernel, i, class);
+                if self.by_class {
+                    row.add(weights[own * m + kernel], score(own) / self.size);
+                    row.add(weights[k * m + kernel], -score(k) / self.size);
                 } else {
-                    row.add(unknown[kernel], (a - b) / size);
+                    row.add(weights[kernel], (score(own) - score(k)) / self.size);
                 }
             }
             row.add(slack[i], 1.0);
@@ -124,30 +174,18 @@ pub(crate) fn mixture(
                     "give another C, or the solver exact",
                 )
             })?;
-        for (w, &v) in weights.iter_mut().zip(&unknown) {
-            *w = solution.var_value(v).max(0.0);
-        }
-        for own in weights.chunks_mut(m) {
+        let value = |variable: &Variable| solution.var_value(*variable);
+        let mut found: Vec<f64> = weights.iter().map(|w| value(w).max(0.0)).collect();
+        for own in found.chunks_mut(m) {
             let total: f64 = own.iter().sum();
             own.iter_mut().for_each(|w| *w /= total);
         }
-        let least = solution.var_value(margin);
-        let before = rivals.len();
-        for i in 0..n {
-            let rival = scores.rival(&weights, i);
-            let gain = scores.combined(&weights, i, scores.classes[i] as usize)
-                - scores.combined(&weights, i, rival);
-            let reached = gain / size + solution.var_value(slack[i]);
-            if !present[i][rival] && reached < least - VIOLATED {
-                present[i][rival] = true;
-                rivals.push((i, rival));
-            }
-        }
-        if rivals.len() == before {
-            break;
-        }
+        Ok(Solved {
+            weights: found,
+            margin: value(&margin),
+            slack: slack.iter().map(value).collect(),
+        })
     }
-    Ok(weights)
 }
 
 #[cfg(test)]

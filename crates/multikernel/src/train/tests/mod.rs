@@ -7,8 +7,12 @@ use crate::gram::Options;
 use crate::kernel::KernelSpec;
 use crate::measure::{Truth, measure};
 use crate::model::Scheme;
+use crate::norm::Norm;
+use crate::observe::Progress;
+use crate::problem::{Limits, Problem};
 use crate::random::Random;
 use crate::record::ResultObject;
+use crate::solve::exact;
 use std::ops::ControlFlow;
 
 /// Digits of the classes named.

@@ -7,14 +7,14 @@
 mod file;
 
 use super::Fitted;
-use super::problems::Question;
+use super::problems::ScalarProblem;
 use crate::gram::{Coefficients, Gram};
 use crate::math;
 use crate::norm::{Norm, NormSpec};
 use crate::problem::{MulticlassProblem, Problem, Start};
 use serde::{Deserialize, Serialize};
 
-/// So near to its bound a coefficient is at it.
+/// A coefficient counts as at its bound from this share of it on.
 const NEARLY: f64 = 0.999;
 
 /// The result of a training, to start another one from: on the same samples and kernels, with another C, norm or weights of the
@@ -141,7 +141,7 @@ impl WarmStart {
         &self,
         k: usize,
         outputs: usize,
-        question: &Question,
+        scalar: &ScalarProblem,
         gram: &Gram,
         norm: &Norm,
         problem: &Problem<'_>,
@@ -150,7 +150,7 @@ impl WarmStart {
         let n = gram.n_rows();
         let fits = self.outputs == outputs
             && self.weights.get(k)?.len() == gram.n_kernels()
-            && match &question.samples {
+            && match &scalar.samples {
                 None => n == self.samples,
                 Some(samples) => samples.last().is_none_or(|&last| last < self.samples),
             };
@@ -161,7 +161,7 @@ impl WarmStart {
         let all = self.coefficients();
         let mut coefficients: Vec<f64> = (0..n)
             .map(|i| {
-                let sample = question.samples.as_ref().map_or(i, |samples| samples[i]);
+                let sample = scalar.samples.as_ref().map_or(i, |samples| samples[i]);
                 let a = all[sample * outputs + k];
                 let (low, high) = problem.loss.feasible(problem.costs[i], problem.targets[i]);
                 let bound = if a > 0.0 { high } else { -low };

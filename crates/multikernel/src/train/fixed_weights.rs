@@ -1,14 +1,15 @@
 //! Solvers that choose the weights first and train then: average, alignment with the targets, the best kernel by
 //! cross-validation, and the product of all kernels.
 
+use super::fitting::Fitting;
 use super::solvers::Weights;
 use super::{Fitted, Mkl, Solver};
 use crate::data::{Folds, Targets};
 use crate::error::{Error, Result};
-use crate::gram::{Gram, Indefinite, KernelSet, Options};
+use crate::gram::{Indefinite, KernelSet, Options};
 use crate::kernel::KernelSpec;
 use crate::measure::Metric;
-use crate::observe::{self, Observer};
+use crate::observe;
 use crate::problem::Certificate;
 use crate::train::Parts;
 use crate::train::baseline::{alignment, unweighted};
@@ -19,64 +20,35 @@ const FOLDS: usize = 5;
 /// Off the diagonal a product is nearly nothing where its mean similarity is below this.
 const NEARLY_DIAGONAL: f64 = 1e-3;
 
-/// What a first stage may look at.
-pub(super) struct StageInput<'a> {
-    kernels: &'a KernelSet,
-    gram: &'a Gram,
-    which: Option<&'a [usize]>,
-    targets: &'a Targets,
-    observer: &'a dyn Observer,
-}
+/// Chooses the weights, one for each kernel that is trained on.
+pub(super) type FirstStage = fn(&Mkl, &mut Fitting<'_>) -> Result<Vec<f64>>;
 
-/// Chooses the weights, one for each kernel of the gram.
-pub(super) type FirstStage = fn(&Mkl, &StageInput<'_>, &mut Vec<String>) -> Result<Vec<f64>>;
-
-pub(super) fn average(_: &Mkl, stage: &StageInput<'_>, _: &mut Vec<String>) -> Result<Vec<f64>> {
-    let m = stage.gram.n_kernels();
+pub(super) fn average(_: &Mkl, fit: &mut Fitting<'_>) -> Result<Vec<f64>> {
+    let m = fit.gram.n_kernels();
     Ok(vec![1.0 / m as f64; m])
 }
 
-pub(super) fn align(_: &Mkl, stage: &StageInput<'_>, _: &mut Vec<String>) -> Result<Vec<f64>> {
-    alignment::align(stage.gram, stage.targets)
+pub(super) fn align(_: &Mkl, fit: &mut Fitting<'_>) -> Result<Vec<f64>> {
+    alignment::align(fit.gram, fit.targets)
 }
 
-pub(super) fn alignf(_: &Mkl, stage: &StageInput<'_>, _: &mut Vec<String>) -> Result<Vec<f64>> {
-    alignment::alignf(stage.gram, stage.targets)
+pub(super) fn alignf(_: &Mkl, fit: &mut Fitting<'_>) -> Result<Vec<f64>> {
+    alignment::alignf(fit.gram, fit.targets)
 }
 
-pub(super) fn best(mkl: &Mkl, stage: &StageInput<'_>, notes: &mut Vec<String>) -> Result<Vec<f64>> {
-    let m = stage.gram.n_kernels();
-    let all: Vec<usize> = (0..m).collect();
-    let which = stage.which.unwrap_or(&all);
-    let (kernels, targets) = (stage.kernels, stage.targets);
-    let best = mkl.best_by_folds(kernels, which, targets, notes, stage.observer)?;
-    let mut weights = vec![0.0; m];
-    weights[best] = 1.0;
+pub(super) fn best(mkl: &Mkl, fit: &mut Fitting<'_>) -> Result<Vec<f64>> {
+    let mut weights = vec![0.0; fit.gram.n_kernels()];
+    weights[mkl.best_by_folds(fit)?] = 1.0;
     Ok(weights)
 }
 
 impl Mkl {
     /// The weights of the first stage; none for solvers that learn theirs.
-    pub(super) fn given_weights(
-        &self,
-        kernels: &KernelSet,
-        gram: &Gram,
-        which: Option<&[usize]>,
-        targets: &Targets,
-        notes: &mut Vec<String>,
-        observer: &dyn Observer,
-    ) -> Result<Option<Vec<f64>>> {
-        let Weights::First(choose) = self.solver.info().weights else {
-            return Ok(None);
-        };
-        let stage = StageInput {
-            kernels,
-            gram,
-            which,
-            targets,
-            observer,
-        };
-        choose(self, &stage, notes).map(Some)
+    pub(super) fn given_weights(&self, fit: &mut Fitting<'_>) -> Result<Option<Vec<f64>>> {
+        match self.solver.info().weights {
+            Weights::First(choose) => choose(self, fit).map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// Folds that every class can fill.
@@ -99,15 +71,10 @@ impl Mkl {
         Folds::new(FOLDS.min(fewest), targets, n, None, self.stochastic.seed)
     }
 
-    /// The kernel, as a position in `which`, that predicts held-out samples best.
-    fn best_by_folds(
-        &self,
-        kernels: &KernelSet,
-        which: &[usize],
-        targets: &Targets,
-        notes: &mut Vec<String>,
-        observer: &dyn Observer,
-    ) -> Result<usize> {
+    /// The kernel that predicts held-out samples best.
+    fn best_by_folds(&self, fit: &mut Fitting<'_>) -> Result<usize> {
+        let (kernels, targets, observer) = (fit.set, fit.targets, fit.observer);
+        let m = fit.gram.n_kernels();
         if matches!(targets, Targets::None) {
             return Err(Error::input(
                 "solver best",
@@ -122,17 +89,17 @@ impl Mkl {
         let done = AtomicUsize::new(0);
         let reached = parts.each(0..folds.count(), |_, part| {
             let truth = targets.select(&part.out);
-            let of_kernel = |&m: &usize| {
+            let of_kernel = |k: usize| {
                 let done = done.fetch_add(1, Ordering::Relaxed);
-                observe::work(observer, "kernels alone", done, which.len() * folds.count())?;
-                let fitted = part.fit_kernels(&alone, &[m], targets, observer)?;
+                observe::work(observer, "kernels alone", done, m * folds.count())?;
+                let fitted = part.fit_kernels(&alone, &[fit.place(k)], targets, observer)?;
                 let scores = part.scores(kernels, &fitted.model);
                 Ok(metric.of(&fitted.model.predictions(&scores), &scores, &truth))
             };
-            which.iter().map(of_kernel).collect::<Result<Vec<_>>>()
+            (0..m).map(of_kernel).collect::<Result<Vec<_>>>()
         })?;
         let mut best: Option<(f64, usize)> = None;
-        for at in 0..which.len() {
+        for at in 0..m {
             let known: Vec<f64> = reached.iter().filter_map(|fold| fold[at]).collect();
             let mean = known.iter().sum::<f64>() / known.len().max(1) as f64;
             if best.is_none_or(|(top, _)| mean > top) {
@@ -146,10 +113,9 @@ impl Mkl {
                 "give at least one",
             ));
         };
-        notes.push(format!(
-            "kernel '{}' is the best of {} by {} folds: {} {:.4}",
-            kernels.kernels()[which[at]].name,
-            which.len(),
+        fit.notes.push(format!(
+            "kernel '{}' is the best of {m} by {} folds: {} {:.4}",
+            kernels.kernels()[fit.place(at)].name,
             folds.count(),
             metric.name(),
             reached
@@ -158,20 +124,13 @@ impl Mkl {
     }
 
     /// Trains on the product of the kernels.
-    pub(super) fn fit_product(
-        &self,
-        kernels: &KernelSet,
-        gram: &Gram,
-        which: Option<&[usize]>,
-        targets: &Targets,
-        observer: &dyn Observer,
-    ) -> Result<Fitted> {
+    pub(super) fn fit_product(&self, fit: Fitting<'_>) -> Result<Fitted> {
+        let (kernels, gram, targets, observer) = (fit.set, fit.gram, fit.targets, fit.observer);
         let all = kernels.kernels();
-        let place = |k: usize| which.map_or(k, |which| which[k]);
         if gram.n_kernels() == 1 {
             // The product of one kernel is that kernel.
             let mut fitted =
-                unweighted(self)?.fit_kernels(kernels, &[place(0)], targets, observer)?;
+                unweighted(self)?.fit_kernels(kernels, &[fit.place(0)], targets, observer)?;
             self.say_no_norm(&mut fitted.notes);
             return Ok(Fitted {
                 solver: Solver::Product,
@@ -186,7 +145,7 @@ impl Mkl {
                 "give the kernel another name",
             ));
         }
-        let of = (0..gram.n_kernels()).map(|k| all[place(k)].name.clone());
+        let of = (0..gram.n_kernels()).map(|k| all[fit.place(k)].name.clone());
         let mut specs: Vec<KernelSpec> = all
             .iter()
             .map(|kernel| KernelSpec {
