@@ -107,7 +107,7 @@ impl Drop for WholeFile {
 }
 
 /// Writes a whole file in one go; an older one of that name is replaced only by a complete new one.
-pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<()> {
+pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut file = WholeFile::create(path)?;
     file.write_all(bytes).map_err(|e| Error::io(path, e))?;
     file.finish()

@@ -446,15 +446,44 @@ impl Targets {
         Ok(Targets::Classes { names, index })
     }
 
+    /// Classes, by the label of each sample.
+    ///
+    /// # Errors
+    /// If there are fewer than two, or a label is empty.
+    pub fn classes<S: AsRef<str>>(labels: impl IntoIterator<Item = S>) -> Result<Self> {
+        let labels = Labels::from_text(labels)?;
+        Targets::new(Some(&labels), Task::Classify, labels.len())
+    }
+
+    /// A number for each sample.
+    ///
+    /// # Errors
+    /// If one is not finite.
+    pub fn numbers(values: impl IntoIterator<Item = f64>) -> Result<Self> {
+        let values: Vec<f64> = values.into_iter().collect();
+        match values.iter().position(|v| !v.is_finite()) {
+            Some(i) => Err(Error::input(
+                format!("labels row {}", i + 1),
+                format!("the value is {}", values[i]),
+                "give a finite number, or remove the sample",
+            )),
+            None => Ok(Targets::Real(values)),
+        }
+    }
+
+    /// The task that they are targets of.
+    pub fn task(&self) -> Task {
+        match self {
+            Targets::Classes { .. } => Task::Classify,
+            Targets::Real(_) => Task::Regress,
+            Targets::None => Task::OneClass,
+        }
+    }
+
     /// The targets of other samples for the same task, their classes numbered as here.
     pub fn of_others(&self, labels: Option<&Labels>, samples: usize) -> Result<Self> {
         let (Targets::Classes { names, .. }, Some(labels)) = (self, labels) else {
-            let task = match self {
-                Targets::Classes { .. } => Task::Classify,
-                Targets::Real(_) => Task::Regress,
-                Targets::None => Task::OneClass,
-            };
-            return Targets::new(labels, task, samples);
+            return Targets::new(labels, self.task(), samples);
         };
         check_count(labels.len(), samples)?;
         let known = labels.class_index(names);

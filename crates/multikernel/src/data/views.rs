@@ -28,6 +28,68 @@ pub enum ViewData {
     Pairwise(Pairwise),
 }
 
+impl View {
+    /// Numbers, sample after sample, `columns` for each.
+    ///
+    /// ```
+    /// use multikernel::data::View;
+    ///
+    /// let view = View::dense("petal", 2, [1.4, 0.2, 4.7, 1.4, 5.1, 2.3])?;
+    /// assert_eq!(view.data.len(), 3);
+    /// # Ok::<(), multikernel::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the numbers do not fill whole rows, or one is not finite.
+    pub fn dense(
+        name: impl Into<String>,
+        columns: usize,
+        values: impl Into<Vec<f32>>,
+    ) -> Result<View> {
+        let values = values.into();
+        let rows = values.len().checked_div(columns).unwrap_or(0);
+        let data = Dense::new(rows, columns, values).map(ViewData::Dense);
+        View::unnamed(name.into(), data)
+    }
+
+    /// A string, such as a sequence, for each sample.
+    pub fn strings<S: Into<Vec<u8>>>(
+        name: impl Into<String>,
+        strings: impl IntoIterator<Item = S>,
+    ) -> View {
+        View {
+            name: name.into(),
+            columns: Vec::new(),
+            data: ViewData::Strings(strings.into_iter().map(Into::into).collect()),
+        }
+    }
+
+    /// A kernel or distance matrix that is there already, row after row: between the training samples, and to predict between
+    /// new samples (rows) and those of training.
+    ///
+    /// # Errors
+    /// If the numbers do not fill whole rows, or one is not finite.
+    pub fn matrix(
+        name: impl Into<String>,
+        columns: usize,
+        values: impl Into<Vec<f32>>,
+    ) -> Result<View> {
+        let values = values.into();
+        let rows = values.len().checked_div(columns).unwrap_or(0);
+        let data = Pairwise::new(rows, columns, values).map(ViewData::Pairwise);
+        View::unnamed(name.into(), data)
+    }
+
+    /// Data whose columns have no names.
+    fn unnamed(name: String, data: Result<ViewData>) -> Result<View> {
+        Ok(View {
+            data: data.map_err(|e| e.within(&format!("view '{name}'")))?,
+            columns: Vec::new(),
+            name,
+        })
+    }
+}
+
 impl ViewData {
     /// Number of samples.
     pub fn len(&self) -> usize {
@@ -245,5 +307,34 @@ impl<'a> IntoIterator for &'a Views {
     type IntoIter = ViewsIter<'a>;
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn views_are_made_of_plain_lists() {
+        let view = View::matrix("k", 2, [1.0, 0.5, 0.5, 1.0]).unwrap();
+        assert_eq!((view.data.len(), view.data.kind()), (2, "given matrix"));
+        let view = View::strings("dna", ["ACGT", "AC"]);
+        assert_eq!((view.data.len(), view.data.kind()), (2, "strings"));
+        for (columns, values, said) in [
+            (
+                2,
+                vec![1.0; 5],
+                "view 'x': 5 values do not make 2 rows of 2",
+            ),
+            (0, vec![1.0], "view 'x': 1 values do not make 0 rows of 0"),
+            (
+                2,
+                vec![1.0, 2.0, 3.0, f32::NAN],
+                "view 'x', row 2, column 2: the value is NaN; give a finite number (remove the row, or fill in the missing value)",
+            ),
+        ] {
+            let error = View::dense("x", columns, values).unwrap_err();
+            assert_eq!(error.to_string(), said);
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! How trained kernels resemble the targets and each other, at a bounded price: on a sample of the samples.
 
+use super::among;
 use super::kernels::{CONSTANT, TargetKernel};
 use super::pairs::Packed;
-use super::{among, targets_of};
 use crate::data::Targets;
 use crate::error::{Error, Result};
 use crate::gram::{Gram, Indefinite, KernelSet, Options};
@@ -20,7 +20,7 @@ pub const ALIGNED_SAMPLES: usize = 400;
 const FEWEST_SAMPLES: usize = 50;
 /// M·n² of the kernel values that are computed.
 const MOST_ENTRIES: usize = 1 << 26;
-/// So many kernels are compared with each other; more can not be looked at on a page.
+/// Kernels that are compared with each other at most: nobody looks at more of them on a page.
 const MOST_SHOWN: usize = 40;
 
 /// Kernels on a sample of the samples, from which alignments are computed when somebody asks for them.
@@ -81,7 +81,7 @@ impl KernelSample {
         };
         Ok(Ok(KernelSample {
             kernels,
-            targets: targets_of(targets, &samples),
+            targets: targets.select(&samples),
             shown,
         }))
     }

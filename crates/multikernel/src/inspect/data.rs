@@ -116,7 +116,7 @@ pub struct RepeatedSamples {
 }
 
 /// Looks at views and targets.
-pub fn inspect_data(views: &Views, targets: &Targets) -> DataReport {
+pub(super) fn inspect_data(views: &Views, targets: &Targets) -> DataReport {
     let reports: Vec<ViewReport> = views.iter().map(view).collect();
     let target = target(targets);
     let repeated = repeated(views, targets);

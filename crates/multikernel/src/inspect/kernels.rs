@@ -24,7 +24,7 @@ const UNEVEN: f64 = 100.0;
 const INDEFINITE: f64 = -1e-5;
 /// Accuracy of the eigenvalues, relative to the largest.
 const EIGEN_TOLERANCE: f64 = 1e-6;
-/// At most so many products per kernel for its eigenvalues.
+/// Matrix-vector products that the eigenvalues of a kernel may cost.
 const EIGEN_PRODUCTS: usize = 80;
 
 /// What is in a set of kernels.
@@ -378,7 +378,7 @@ fn near_duplicates(kernels: &[KernelSummary], alignments: &[Vec<f32>]) -> Vec<Ve
 }
 
 /// What tells a kernel that is of little use.
-pub(super) struct Look<'a> {
+pub(super) struct Vitals<'a> {
     pub(super) name: &'a str,
     pub(super) is_zero: bool,
     /// As those of [`KernelSummary`].
@@ -388,9 +388,9 @@ pub(super) struct Look<'a> {
 }
 
 /// What is wrong with kernels each by itself, on n samples.
-pub(super) fn each(n: usize, kernels: &[Look<'_>]) -> Vec<String> {
+pub(super) fn each(n: usize, kernels: &[Vitals<'_>]) -> Vec<String> {
     let mut out = Vec::new();
-    let mut tell = |found: &dyn Fn(&Look<'_>) -> bool, what: &str| {
+    let mut tell = |found: &dyn Fn(&Vitals<'_>) -> bool, what: &str| {
         let names: Vec<String> = kernels
             .iter()
             .filter(|k| found(k))
@@ -413,8 +413,8 @@ pub(super) fn each(n: usize, kernels: &[Look<'_>]) -> Vec<String> {
 }
 
 /// Whether the scales of kernels differ by so much or more, so that the larger ones drown the others.
-pub(super) fn uneven(kernels: &[Look<'_>], by: f64) -> Option<String> {
-    let mut varying: Vec<&Look<'_>> = kernels
+pub(super) fn uneven(kernels: &[Vitals<'_>], by: f64) -> Option<String> {
+    let mut varying: Vec<&Vitals<'_>> = kernels
         .iter()
         .filter(|k| k.variation >= CONSTANT && k.variance > 0.0)
         .collect();
@@ -433,9 +433,9 @@ pub(super) fn uneven(kernels: &[Look<'_>], by: f64) -> Option<String> {
 }
 
 fn warnings(n: usize, kernels: &[KernelSummary], near_duplicates: &[Vec<usize>]) -> Vec<String> {
-    let looks: Vec<Look<'_>> = kernels
+    let looks: Vec<Vitals<'_>> = kernels
         .iter()
-        .map(|k| Look {
+        .map(|k| Vitals {
             name: &k.name,
             is_zero: k.min == 0.0 && k.max == 0.0,
             mean_similarity: k.mean_similarity,

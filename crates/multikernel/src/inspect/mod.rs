@@ -3,14 +3,15 @@
 
 mod align;
 mod data;
-mod glance;
 mod kernels;
 mod pairs;
+mod quick_check;
 
 pub use align::{ALIGNED_SAMPLES, KernelSample};
-pub use data::{DataReport, RepeatedSamples, TargetReport, ViewContents, ViewReport, inspect_data};
-pub use glance::glance;
+use data::inspect_data;
+pub use data::{DataReport, RepeatedSamples, TargetReport, ViewContents, ViewReport};
 pub use kernels::{KernelReport, KernelSummary, inspect_kernels};
+pub(crate) use quick_check::quick_check;
 
 use crate::data::{Pairwise, Targets, View, ViewData, Views};
 use crate::error::{Error, Result};
@@ -18,7 +19,7 @@ use crate::gram::{Indefinite, KernelSet, Options};
 use crate::kernel::{KernelSpec, expand};
 use crate::observe::Observer;
 use crate::random::Random;
-use crate::train::baseline::leave_one_out;
+use crate::train::leave_one_out;
 use serde::Serialize;
 
 /// Kernels are looked at on at most so many samples: more would change no conclusion and cost n².
@@ -86,7 +87,7 @@ pub fn inspect(
             options.seed
         ));
         let views = among(views, &samples)?;
-        let targets = targets_of(targets, &samples);
+        let targets = targets.select(&samples);
         set = KernelSet::new(&specs, &views, options, observer)?;
         kernels = inspect_kernels(set.gram(), set.kernels(), &targets, observer)?;
         rank(&mut kernels, &set, &targets, rank_at, observer)?;
@@ -189,17 +190,6 @@ fn among(views: &Views, samples: &[usize]) -> Result<Views> {
         })?;
     }
     Ok(out)
-}
-
-fn targets_of(targets: &Targets, samples: &[usize]) -> Targets {
-    match targets {
-        Targets::None => Targets::None,
-        Targets::Classes { names, index } => Targets::Classes {
-            names: names.clone(),
-            index: samples.iter().map(|&i| index[i]).collect(),
-        },
-        Targets::Real(y) => Targets::Real(samples.iter().map(|&i| y[i]).collect()),
-    }
 }
 
 /// "a, b, c and 7 more", at most [`NAMES_IN_A_WARNING`] names.

@@ -56,7 +56,7 @@ pub fn measure(
 }
 
 /// Share of samples whose class is right; none without samples.
-pub fn accuracy(truth: &[u32], predicted: &[u32]) -> Option<f64> {
+pub(crate) fn accuracy(truth: &[u32], predicted: &[u32]) -> Option<f64> {
     assert_eq!(
         truth.len(),
         predicted.len(),
@@ -70,7 +70,7 @@ pub fn accuracy(truth: &[u32], predicted: &[u32]) -> Option<f64> {
 ///
 /// # Panics
 /// If a class is not below `classes`.
-pub fn confusion(truth: &[u32], predicted: &[u32], classes: usize) -> Vec<usize> {
+pub(crate) fn confusion(truth: &[u32], predicted: &[u32], classes: usize) -> Vec<usize> {
     assert_eq!(
         truth.len(),
         predicted.len(),
@@ -91,7 +91,7 @@ fn square(truth: &[u32], predicted: &[u32]) -> (Vec<usize>, usize) {
 }
 
 /// Mean over the true classes of the share of their samples that are right; none without samples.
-pub fn balanced_accuracy(truth: &[u32], predicted: &[u32]) -> Option<f64> {
+pub(crate) fn balanced_accuracy(truth: &[u32], predicted: &[u32]) -> Option<f64> {
     let (counts, classes) = square(truth, predicted);
     balanced_accuracy_of(&counts, classes)
 }
@@ -110,7 +110,7 @@ pub(crate) fn balanced_accuracy_of(counts: &[usize], classes: usize) -> Option<f
 
 /// Matthews' correlation coefficient, for any number of classes (Gorodkin's R_K); 0 where truth or predictions are all
 /// alike; none without samples.
-pub fn mcc(truth: &[u32], predicted: &[u32]) -> Option<f64> {
+pub(crate) fn mcc(truth: &[u32], predicted: &[u32]) -> Option<f64> {
     let (counts, classes) = square(truth, predicted);
     mcc_of(&counts, classes)
 }
@@ -140,7 +140,7 @@ pub(crate) fn mcc_of(counts: &[usize], classes: usize) -> Option<f64> {
 
 /// Area under the ROC curve. Two classes: `scores` has one number per sample, large for class 1. More: one per class
 /// and sample, and the mean over the classes that have samples inside and outside. None if there are no such classes.
-pub fn auc(truth: &[u32], scores: &[f64], classes: usize) -> Option<f64> {
+pub(crate) fn auc(truth: &[u32], scores: &[f64], classes: usize) -> Option<f64> {
     if classes == 2 {
         return auc_of(truth.iter().map(|&c| c == 1), scores.iter().copied());
     }
@@ -175,14 +175,14 @@ fn auc_of(positive: impl Iterator<Item = bool>, scores: impl Iterator<Item = f64
 }
 
 /// 1 − Σ(y−f)²/Σ(y−ȳ)²; none if all values are alike.
-pub fn r2(truth: &[f64], predicted: &[f64]) -> Option<f64> {
+pub(crate) fn r2(truth: &[f64], predicted: &[f64]) -> Option<f64> {
     let mean = truth.iter().sum::<f64>() / truth.len() as f64;
     let spread: f64 = truth.iter().map(|y| (y - mean).powi(2)).sum();
     (spread > 0.0).then(|| 1.0 - squares(truth, predicted) / spread)
 }
 
 /// Mean of |y − f|; none without samples.
-pub fn mae(truth: &[f64], predicted: &[f64]) -> Option<f64> {
+pub(crate) fn mae(truth: &[f64], predicted: &[f64]) -> Option<f64> {
     assert_eq!(
         truth.len(),
         predicted.len(),
@@ -197,7 +197,7 @@ pub fn mae(truth: &[f64], predicted: &[f64]) -> Option<f64> {
 }
 
 /// Root of the mean of (y − f)²; none without samples.
-pub fn rmse(truth: &[f64], predicted: &[f64]) -> Option<f64> {
+pub(crate) fn rmse(truth: &[f64], predicted: &[f64]) -> Option<f64> {
     (!truth.is_empty()).then(|| (squares(truth, predicted) / truth.len() as f64).sqrt())
 }
 

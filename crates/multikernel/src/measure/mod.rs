@@ -2,7 +2,7 @@
 
 mod calibration;
 mod metric;
-pub mod metrics;
+pub(crate) mod metrics;
 mod scores;
 
 pub use calibration::Calibration;

@@ -3,7 +3,8 @@
 //! A file is never trusted: sizes are checked against its real length before anything is allocated, and everything that
 //! prediction relies on is checked by [`Parts::check`].
 
-use super::arrange::TrainingView;
+use super::match_views::TrainingView;
+use super::tensors::{KEY, Stored, Tensors, damaged, not_written};
 use super::{Model, Parts, Scheme};
 use crate::data::{Csr, Dense, Scaling, Task, View, ViewData, Views};
 use crate::error::{Error, Result};
@@ -12,7 +13,7 @@ use crate::gram::{Kernel, Normalizer, Repair};
 use crate::loss::LossSpec;
 use crate::measure::Calibration;
 use crate::norm::NormSpec;
-use safetensors::tensor::{Dtype, TensorView};
+use safetensors::tensor::Dtype;
 use safetensors::{SafeTensorError, SafeTensors};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -24,8 +25,6 @@ const FORMAT: &str = "multikernel model";
 const VERSION: u64 = 3;
 const JOINT_VERSION: u64 = 2;
 const PLAIN_VERSION: u64 = 1;
-/// The key of the header in the container's metadata.
-const KEY: &str = "multikernel";
 /// The tensor with the state, as text, of a stream that the model is a snapshot of.
 const STATE: &str = "online.state";
 /// The tensor with the CRC-32 of the whole file, in which its own bytes count as zero.
@@ -132,40 +131,9 @@ impl Model {
         if let Some(ids) = &parts.ids {
             tensors.strings("ids", ids.iter().map(String::as_bytes));
         }
-        let kernels = parts
-            .kernels
-            .iter()
-            .enumerate()
-            .map(|(m, kernel)| {
-                let name = format!("kernel.{m}.normalizer");
-                let normalizer = match &kernel.normalizer {
-                    Normalizer::Spherical { factors } => {
-                        tensors.f64(&name, &[n], factors);
-                        Normalizer::Spherical {
-                            factors: Vec::new(),
-                        }
-                    }
-                    Normalizer::Center {
-                        row_means,
-                        grand_mean,
-                    } => {
-                        tensors.f64(&name, &[n], row_means);
-                        Normalizer::Center {
-                            row_means: Vec::new(),
-                            grand_mean: *grand_mean,
-                        }
-                    }
-                    other => other.clone(),
-                };
-                if let Some(Repair::Clip(projection)) = &kernel.repair {
-                    let shape = [projection.directions(), n];
-                    tensors.f32(&clipped_name(m), &shape, projection.vectors());
-                }
-                Kernel {
-                    normalizer,
-                    ..kernel.clone()
-                }
-            })
+        let kernels = parts.kernels.iter().enumerate();
+        let kernels = kernels
+            .map(|(m, kernel)| write_kernel(&mut tensors, m, kernel, n))
             .collect();
         let views = parts
             .views
@@ -179,15 +147,7 @@ impl Model {
             .collect();
         let header = Header {
             format: FORMAT.into(),
-            version: if parts.separate.is_some() {
-                VERSION
-            } else if parts.scheme == Scheme::Joint
-                || parts.kernels.iter().any(|k| k.repair.is_some())
-            {
-                JOINT_VERSION
-            } else {
-                PLAIN_VERSION
-            },
+            version: parts.oldest_version(),
             task: parts.task,
             scheme: parts.scheme,
             classes: parts.classes.clone(),
@@ -206,23 +166,8 @@ impl Model {
             calibration: parts.calibration,
             training: parts.training.clone(),
         };
-        let failed = |e: &dyn std::fmt::Display| {
-            Error::input("model", format!("it cannot be written: {e}"), "")
-        };
-        let header = serde_json::to_string(&header).map_err(|e| failed(&e))?;
-        let views = tensors
-            .list
-            .iter()
-            .map(|t| {
-                Ok((
-                    t.name.as_str(),
-                    TensorView::new(t.dtype, t.shape.clone(), &t.bytes)?,
-                ))
-            })
-            .collect::<std::result::Result<Vec<_>, SafeTensorError>>()
-            .map_err(|e| failed(&e))?;
-        let metadata = HashMap::from([(KEY.to_owned(), header)]);
-        let mut bytes = safetensors::serialize(views, Some(metadata)).map_err(|e| failed(&e))?;
+        let header = serde_json::to_string(&header).map_err(|e| not_written(&e))?;
+        let mut bytes = tensors.into_file(header)?;
         write_checksum(&mut bytes)?;
         Ok(bytes)
     }
@@ -234,48 +179,7 @@ impl Model {
 
     /// A model, and the state of the stream that it is a snapshot of.
     pub(crate) fn from_bytes_with(bytes: &[u8]) -> Result<(Model, Option<(String, Stored<'_>)>)> {
-        let foreign = || {
-            Error::input(
-                "",
-                "this is not a model file of multikernel",
-                "give a file that training wrote",
-            )
-        };
-        check_ends(bytes)?;
-        let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| match e {
-            SafeTensorError::MetadataIncompleteBuffer => damaged("it ends too early"),
-            _ => foreign(),
-        })?;
-        let text = metadata
-            .metadata()
-            .as_ref()
-            .and_then(|m| m.get(KEY))
-            .ok_or_else(foreign)?;
-        let title: Title = serde_json::from_str(text).map_err(|_| foreign())?;
-        if title.format != FORMAT {
-            return Err(foreign());
-        }
-        if !(PLAIN_VERSION..=VERSION).contains(&title.version) {
-            return Err(Error::input(
-                "",
-                format!(
-                    "the file has version {} of the model format, this program reads versions {PLAIN_VERSION} to {VERSION}",
-                    title.version
-                ),
-                "take a program as new as the one that wrote it, or train again",
-            ));
-        }
-        let sum = checksum(bytes)?;
-        if let Some((place, sum)) = sum
-            && bytes[place..place + 4] != sum.to_le_bytes()
-        {
-            return Err(damaged("its checksum is not that of its content"));
-        }
-        let header: Header =
-            serde_json::from_str(text).map_err(|e| damaged(format!("its header says: {e}")))?;
-        if header.checksum && sum.is_none() {
-            return Err(damaged("its checksum is missing"));
-        }
+        let header = read_header(bytes)?;
         let tensors =
             SafeTensors::deserialize(bytes).map_err(|e| damaged(format!("its tensors: {e}")))?;
         let file = Stored { tensors };
@@ -284,6 +188,83 @@ impl Model {
         let state = state.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
         Ok((model, state.map(|state| (state, file))))
     }
+}
+
+/// The header of a file that is whole: its format, version and checksum are right.
+fn read_header(bytes: &[u8]) -> Result<Header> {
+    let foreign = || {
+        Error::input(
+            "",
+            "this is not a model file of multikernel",
+            "give a file that training wrote",
+        )
+    };
+    check_ends(bytes)?;
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| match e {
+        SafeTensorError::MetadataIncompleteBuffer => damaged("it ends too early"),
+        _ => foreign(),
+    })?;
+    let text = metadata
+        .metadata()
+        .as_ref()
+        .and_then(|m| m.get(KEY))
+        .ok_or_else(foreign)?;
+    let title: Title = serde_json::from_str(text).map_err(|_| foreign())?;
+    if title.format != FORMAT {
+        return Err(foreign());
+    }
+    if !(PLAIN_VERSION..=VERSION).contains(&title.version) {
+        return Err(Error::input(
+            "",
+            format!(
+                "the file has version {} of the model format, this program reads versions {PLAIN_VERSION} to {VERSION}",
+                title.version
+            ),
+            "take a program as new as the one that wrote it, or train again",
+        ));
+    }
+    let sum = checksum(bytes)?;
+    if let Some((place, sum)) = sum
+        && bytes[place..place + 4] != sum.to_le_bytes()
+    {
+        return Err(damaged("its checksum is not that of its content"));
+    }
+    let header: Header =
+        serde_json::from_str(text).map_err(|e| damaged(format!("its header says: {e}")))?;
+    if header.checksum && sum.is_none() {
+        return Err(damaged("its checksum is missing"));
+    }
+    Ok(header)
+}
+
+impl Parts {
+    /// The oldest version that has what this model needs.
+    fn oldest_version(&self) -> u64 {
+        let is_repaired = || self.kernels.iter().any(|k| k.repair.is_some());
+        match self.separate {
+            Some(_) => VERSION,
+            None if self.scheme == Scheme::Joint || is_repaired() => JOINT_VERSION,
+            None => PLAIN_VERSION,
+        }
+    }
+}
+
+/// Writes the vectors of kernel m for n samples; what is left stands in the header.
+fn write_kernel(tensors: &mut Tensors, m: usize, kernel: &Kernel, n: usize) -> Kernel {
+    let mut left = kernel.clone();
+    if let Normalizer::Spherical { factors: vector }
+    | Normalizer::Center {
+        row_means: vector, ..
+    } = &mut left.normalizer
+    {
+        tensors.f64(&format!("kernel.{m}.normalizer"), &[n], vector);
+        vector.clear();
+    }
+    if let Some(Repair::Clip(projection)) = &kernel.repair {
+        let shape = [projection.directions(), n];
+        tensors.f32(&clipped_name(m), &shape, projection.vectors());
+    }
+    left
 }
 
 /// Where the checksum stands, and what it should be; none in files from before there was one.
@@ -337,72 +318,6 @@ fn check_ends(bytes: &[u8]) -> Result<()> {
     }
 }
 
-pub(crate) fn damaged(found: impl std::fmt::Display) -> Error {
-    Error::input(
-        "",
-        format!("the model file is damaged: {found}"),
-        "copy it again, or train again",
-    )
-}
-
-/// Tensors on their way into a file.
-#[derive(Default)]
-pub(crate) struct Tensors {
-    list: Vec<Tensor>,
-}
-
-struct Tensor {
-    name: String,
-    dtype: Dtype,
-    shape: Vec<usize>,
-    bytes: Vec<u8>,
-}
-
-impl Tensors {
-    fn push(&mut self, name: &str, dtype: Dtype, shape: &[usize], bytes: Vec<u8>) {
-        self.list.push(Tensor {
-            name: name.to_owned(),
-            dtype,
-            shape: shape.to_vec(),
-            bytes,
-        });
-    }
-
-    pub(crate) fn f64(&mut self, name: &str, shape: &[usize], values: &[f64]) {
-        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-        self.push(name, Dtype::F64, shape, bytes);
-    }
-
-    pub(crate) fn f32(&mut self, name: &str, shape: &[usize], values: &[f32]) {
-        let bytes = values.iter().flat_map(|v| v.to_le_bytes()).collect();
-        self.push(name, Dtype::F32, shape, bytes);
-    }
-
-    pub(crate) fn u64(&mut self, name: &str, values: impl ExactSizeIterator<Item = usize>) {
-        let shape = [values.len()];
-        let bytes = values.flat_map(|v| (v as u64).to_le_bytes()).collect();
-        self.push(name, Dtype::U64, &shape, bytes);
-    }
-
-    /// Column numbers, as their bytes.
-    pub(crate) fn indices(&mut self, name: &str, bytes: Vec<u8>) {
-        self.push(name, Dtype::U32, &[bytes.len() / 4], bytes);
-    }
-
-    /// Two tensors: where each string begins (and the last ends), and their bytes.
-    pub(crate) fn strings<'a>(&mut self, name: &str, strings: impl Iterator<Item = &'a [u8]>) {
-        let mut starts = vec![0];
-        let mut bytes = Vec::new();
-        for string in strings {
-            bytes.extend_from_slice(string);
-            starts.push(bytes.len());
-        }
-        self.u64(&format!("{name}.starts"), starts.into_iter());
-        let shape = [bytes.len()];
-        self.push(&format!("{name}.bytes"), Dtype::U8, &shape, bytes);
-    }
-}
-
 /// Writes a view under names that begin with `view`.
 fn write_view(tensors: &mut Tensors, view: &str, data: &ViewData) -> Form {
     let name = |what: &str| format!("{view}.{what}");
@@ -432,12 +347,6 @@ fn write_view(tensors: &mut Tensors, view: &str, data: &ViewData) -> Form {
         // Models keep no given matrices; an empty one says so.
         ViewData::Pairwise(_) => Form::Dense { width: 0 },
     }
-}
-
-/// Tensors of a file.
-#[derive(Debug)]
-pub(crate) struct Stored<'a> {
-    tensors: SafeTensors<'a>,
 }
 
 impl Stored<'_> {
@@ -544,62 +453,5 @@ impl Stored<'_> {
             )));
         }
         Ok(data)
-    }
-
-    fn tensor(&self, name: &str, dtype: Dtype) -> Result<&[u8]> {
-        let tensor = self
-            .tensors
-            .tensor(name)
-            .map_err(|_| damaged(format!("there is no tensor '{name}'")))?;
-        if tensor.dtype() != dtype {
-            return Err(damaged(format!(
-                "tensor '{name}' is of type {:?}, not {dtype:?}",
-                tensor.dtype()
-            )));
-        }
-        Ok(tensor.data())
-    }
-
-    fn numbers<T, const N: usize>(
-        &self,
-        name: &str,
-        dtype: Dtype,
-        number: impl Fn([u8; N]) -> T,
-    ) -> Result<Vec<T>> {
-        let bytes = self.tensor(name, dtype)?;
-        Ok(bytes.as_chunks().0.iter().map(|c| number(*c)).collect())
-    }
-
-    pub(crate) fn f64(&self, name: &str) -> Result<Vec<f64>> {
-        self.numbers(name, Dtype::F64, f64::from_le_bytes)
-    }
-
-    pub(crate) fn indices(&self, name: &str) -> Result<Vec<u32>> {
-        self.numbers(name, Dtype::U32, u32::from_le_bytes)
-    }
-
-    pub(crate) fn f32(&self, name: &str) -> Result<Vec<f32>> {
-        self.numbers(name, Dtype::F32, f32::from_le_bytes)
-    }
-
-    pub(crate) fn u64(&self, name: &str) -> Result<Vec<usize>> {
-        self.numbers(name, Dtype::U64, u64::from_le_bytes)?
-            .into_iter()
-            .map(|v| usize::try_from(v).map_err(|_| damaged(format!("tensor '{name}' holds {v}"))))
-            .collect()
-    }
-
-    pub(crate) fn strings(&self, name: &str) -> Result<Vec<Vec<u8>>> {
-        let starts = self.u64(&format!("{name}.starts"))?;
-        let bytes = self.tensor(&format!("{name}.bytes"), Dtype::U8)?;
-        starts
-            .windows(2)
-            .map(|w| {
-                bytes
-                    .get(w[0]..w[1])
-                    .map(<[u8]>::to_vec)
-                    .ok_or_else(|| damaged(format!("the starts of '{name}' do not fit its bytes")))
-            })
-            .collect()
     }
 }

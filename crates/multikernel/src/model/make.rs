@@ -1,6 +1,6 @@
 //! From what training or a stream hands over to a model: what of it is kept.
 
-use super::arrange::TrainingView;
+use super::match_views::TrainingView;
 use super::{Model, Parts, Scheme};
 use crate::data::{Scaling, Task, ViewData, Views};
 use crate::error::Result;

@@ -4,18 +4,19 @@
 //! dropped, and views that no kernel looks at. A model that was just trained, saved or loaded predicts by the same code
 //! from the same numbers, so its scores are the same to the last bit.
 
-mod arrange;
 mod check;
 mod file;
 mod make;
+mod match_views;
 mod predict;
+mod tensors;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use file::{Stored, Tensors, damaged};
 pub(crate) use make::{Streamed, Trained};
+pub(crate) use tensors::{Stored, Tensors, damaged};
 
-use arrange::TrainingView;
+use match_views::TrainingView;
 
 use crate::data::{Scaling, Task, Views};
 use crate::error::{Error, Result};

@@ -30,7 +30,7 @@ pub use outcome::{Compared, Outcome};
 use crate::data::{ScaleOption, Scaling, Split, Targets, ViewData, Views};
 use crate::error::{Error, Result};
 use crate::gram::{Indefinite, KernelSet, Options};
-use crate::inspect::{ALIGNED_SAMPLES, KernelSample, glance};
+use crate::inspect::{ALIGNED_SAMPLES, KernelSample, quick_check};
 use crate::kernel::{KernelSpec, choose};
 use crate::measure::Calibration;
 use crate::observe::{Observer, is_stopped};
@@ -122,6 +122,14 @@ struct Stage<'s> {
 }
 
 impl Training<'_> {
+    /// Trains this, on the default kernels unless others are named.
+    pub fn new(mkl: Mkl) -> Self {
+        Training {
+            mkl,
+            ..Training::default()
+        }
+    }
+
     /// Trains on samples, before scaling.
     ///
     /// # Errors
@@ -133,6 +141,7 @@ impl Training<'_> {
         observer: &dyn Observer,
     ) -> Result<Outcome> {
         let begin = Instant::now();
+        self.mkl.check_words()?;
         let n = views.len();
         let (specs, chosen) = choose(&self.kernels, &self.groups, &views)?;
         self.notes.extend(chosen);
@@ -201,17 +210,17 @@ impl Training<'_> {
         let begin = Instant::now();
         // Before the training, which may be long and in vain.
         let seen = match self.aligned {
-            Some(_) => glance(stage.set),
+            Some(_) => quick_check(stage.set),
             None => Vec::new(),
         };
         stage.observer.noticed(&seen);
-        let glanced = begin.elapsed().as_secs_f64();
+        let checked = begin.elapsed().as_secs_f64();
 
         let fitted = self.fit(stage)?;
         let mut outcome = Outcome::new(fitted, std::mem::take(&mut self.notes), seen);
         outcome.result.seed = self.seed;
-        outcome.result.seconds.kernels = glanced;
-        outcome.result.seconds.total += glanced;
+        outcome.result.seconds.kernels = checked;
+        outcome.result.seconds.total += checked;
         outcome.held_out = stage.held_out.map_or(0, |held_out| held_out.views.len());
         if let Some(mu) = self.mkl.tikhonov {
             outcome.notes.push(format!(

@@ -15,7 +15,8 @@ pub mod stability;
 
 pub use checkpoint::{Checkpoint, Identity};
 pub use choose::{Rule, choose};
-pub use evaluate::*;
+pub use evaluate::{Bootstrap, Known, evaluate};
+pub(crate) use evaluate::{interval, resampled};
 pub use grid::{Fit, Grid, Tried};
 pub use nested::{Found, Recipe};
 

@@ -37,7 +37,7 @@ const EXACT_NUMBERS: u64 = 8;
 const EXACT_ROWS: u64 = 256;
 
 /// What `auto` is: the exact solver, which is faster wherever it was measured, unless memory cannot hold what it needs.
-fn choose_solver(
+pub(super) fn choose_solver(
     joint: &JointProblem,
     norm: &Norm,
     memory: u64,

@@ -4,7 +4,8 @@
 //! each (joint), or one problem per class (one-vs-rest) or per pair of classes (one-vs-one), solved one after another on
 //! the same kernels.
 
-pub mod baseline;
+pub(crate) mod baseline;
+mod builder;
 mod choices;
 mod fitting;
 mod fixed_weights;
@@ -23,6 +24,7 @@ mod tests;
 mod toy;
 mod warm_start;
 
+pub use baseline::leave_one_out;
 pub use choices::{Bias, ClassWeight, Multiclass};
 pub(crate) use parts::{Forward, Part, Parts, held_out_scores};
 pub(crate) use solvers::Setting;
@@ -30,8 +32,8 @@ pub use solvers::{SOLVERS, Solver, SolverInfo};
 pub use stochastic::Watched;
 pub use warm_start::WarmStart;
 
-use crate::data::{Scaling, Targets};
-use crate::error::{Error, Result};
+use crate::data::{Scaling, Targets, Task};
+use crate::error::{Error, InputError, Result};
 use crate::gram::KernelSet;
 use crate::loss::LossSpec;
 use crate::model::Model;
@@ -44,7 +46,8 @@ use scalar::ScalarSetup;
 use solvers::Way;
 use std::sync::Arc;
 
-/// What is to be trained and how. `Mkl::default()` is a good start; every field may be changed.
+/// What is to be trained and how. [`Mkl::classifier`], [`Mkl::regressor`] and [`Mkl::one_class`] are a good start, and so is
+/// `Mkl::default()`, which learns whatever the targets are; every field may be changed, those that are words by setters, too.
 ///
 /// ```
 /// use multikernel::data::{Targets, Task, digits};
@@ -57,7 +60,7 @@ use std::sync::Arc;
 /// let (views, labels) = (data.views.select(&rows)?, data.labels.map(|l| l.select(&rows)));
 /// let kernels = KernelSet::new(&KernelSpec::parse("rbf")?, &views, &Options::default(), &())?;
 /// let targets = Targets::new(labels.as_ref(), Task::Classify, views.len())?;
-/// let fitted = Mkl { c: 10.0, ..Mkl::default() }.fit(&kernels, &targets, &())?;
+/// let fitted = Mkl::classifier().c(10.0).fit(&kernels, &targets, &())?;
 /// assert!(fitted.relative_gap() <= 1e-3);
 /// let predictions = fitted.model.predict(&views)?;
 /// # assert_eq!(predictions.len(), 200);
@@ -65,6 +68,10 @@ use std::sync::Arc;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Mkl {
+    /// What is learned; none: what the targets are.
+    pub task: Option<Task>,
+    /// The first word given to a setter that could not be read: [`Mkl::fit`] refuses it.
+    pub misread: Option<InputError>,
     /// How the kernels share.
     pub norm: NormSpec,
     /// The matrix E of a non-isotropic norm, row after row; else empty.
@@ -108,6 +115,8 @@ pub struct Mkl {
 impl Default for Mkl {
     fn default() -> Self {
         Mkl {
+            task: None,
+            misread: None,
             norm: NormSpec::default(),
             matrix: Vec::new(),
             tikhonov: None,
@@ -248,7 +257,12 @@ impl Mkl {
     /// Trains on the kernels of `fit`.
     fn run(&self, mut fit: Fitting<'_>) -> Result<Fitted> {
         let n = fit.gram.n_rows();
+        self.check_words()?;
         self.check(n)?;
+        if self.task == Some(Task::OneClass) {
+            fit.targets = &Targets::None;
+        }
+        self.check_task(fit.targets.task())?;
         if let Way::Whole(train) = self.solver.info().way {
             return train(self, fit);
         }

@@ -1,7 +1,7 @@
 //! From targets to problems, with the checks at the door.
 
 use super::{Bias, ClassWeight, Mkl, Multiclass, Setting, solvers};
-use crate::data::{Targets, Task};
+use crate::data::{Targets, Task, check_count};
 use crate::error::{Error, Result};
 use crate::gram::Gram;
 use crate::loss::{Loss, LossSpec};
@@ -111,13 +111,7 @@ impl Mkl {
             )),
             Targets::Real(values) => {
                 check_count(values.len(), n)?;
-                if let Some(i) = values.iter().position(|v| !v.is_finite()) {
-                    return Err(Error::input(
-                        format!("labels row {}", i + 1),
-                        format!("the value is {}", values[i]),
-                        "give a finite number, or remove the sample",
-                    ));
-                }
+                Targets::numbers(values.iter().copied())?;
                 let costs = self.costs(n, |_| 1.0);
                 Ok(Plan::without_classes(Task::Regress, values.clone(), costs))
             }
@@ -360,17 +354,6 @@ fn scalar_problems(
             })
             .collect(),
     }
-}
-
-fn check_count(targets: usize, n: usize) -> Result<()> {
-    if targets == n {
-        return Ok(());
-    }
-    Err(Error::input(
-        "labels",
-        format!("there are {targets} labels for {n} samples"),
-        "give one label for each sample, in the same order",
-    ))
 }
 
 /// Samples per class.

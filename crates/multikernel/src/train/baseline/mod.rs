@@ -17,33 +17,31 @@ use crate::norm::{Exponent, NormSpec};
 use crate::observe::{Observer, Progress};
 use crate::train::{Fitted, Mkl, Solver};
 
-/// Of more kernels than this, only so many are tried alone.
+/// Kernels that are tried alone at most.
 const TRIED: usize = 20;
 
 /// Samples that were held out, to choose the best single kernel by.
 #[derive(Debug, Clone, Copy)]
-pub struct Holdout<'a> {
+pub(crate) struct Holdout<'a> {
     /// The samples, before scaling.
-    pub views: &'a Views,
+    pub(crate) views: &'a Views,
     /// What is true of them.
-    pub truth: Truth<'a>,
+    pub(crate) truth: Truth<'a>,
 }
 
 /// The best kernel alone.
 #[derive(Debug)]
-pub struct BestSingle {
-    /// Its number among the kernels.
-    pub kernel: usize,
+pub(crate) struct BestSingle {
     /// Its name.
-    pub name: String,
+    pub(crate) name: String,
     /// Its model.
-    pub fitted: Fitted,
+    pub(crate) fitted: Fitted,
     /// By what it was chosen, and from how many, as a sentence.
-    pub chosen_by: String,
+    pub(crate) chosen_by: String,
 }
 
 /// Trains on the unweighted sum of the kernels: `mkl` with the norm lp:inf.
-pub fn sum(
+pub(crate) fn sum(
     mkl: &Mkl,
     kernels: &KernelSet,
     targets: &Targets,
@@ -55,7 +53,7 @@ pub fn sum(
 /// Trains on each kernel alone and keeps the best: by what it reaches on the samples held out (accuracy, or R² for
 /// regression), or without them by the primal objective. Of more than 20 kernels, the 20 are tried whose centred values
 /// agree best with the targets (ỹᵀKỹ over ‖ỹ‖² and the trace).
-pub fn best_single(
+pub(crate) fn best_single(
     mkl: &Mkl,
     kernels: &KernelSet,
     targets: &Targets,
@@ -115,7 +113,6 @@ pub fn best_single(
         false => "the training objective",
     };
     Ok(BestSingle {
-        kernel,
         name: kernels.kernels()[kernel].name.clone(),
         fitted,
         chosen_by: format!("the best single kernel is chosen from {from} by {by}"),

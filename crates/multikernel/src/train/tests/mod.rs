@@ -9,7 +9,7 @@ use crate::measure::{Truth, measure};
 use crate::model::Scheme;
 use crate::norm::Norm;
 use crate::observe::Progress;
-use crate::problem::{Limits, Problem};
+use crate::problem::Limits;
 use crate::random::Random;
 use crate::record::ResultObject;
 use crate::solve::exact;
@@ -754,7 +754,7 @@ fn the_exact_solver_may_start_from_obscure() {
 
 #[test]
 fn auto_is_exact_where_that_fits() {
-    let joint = super::problems::Joint {
+    let joint = super::problems::JointProblem {
         classes: (0..30_000).map(|i| i % 100).collect(),
         n_classes: 100,
         costs: vec![1.0; 30_000],

@@ -59,7 +59,7 @@ impl Model {
     /// kind. Columns with names are put into the order of the training data, and columns that it did not have are left
     /// out; columns that are missing are an error.
     pub fn arrange(&self, views: Views) -> Result<(Views, Vec<String>)> {
-        let training = Training {
+        let training = KnownViews {
             all: &self.parts.training_views,
             known: &self.parts.views,
         };
@@ -70,7 +70,7 @@ impl Model {
 impl Views {
     /// These samples in the form of the training data, as [`Model::arrange`] does it where there is no model yet.
     pub fn arranged_like(self, training: &Views) -> Result<(Views, Vec<String>)> {
-        let training = Training {
+        let training = KnownViews {
             all: &TrainingView::all(training),
             known: training,
         };
@@ -79,13 +79,13 @@ impl Views {
 }
 
 /// What is known of the training data.
-struct Training<'a> {
+struct KnownViews<'a> {
     all: &'a [TrainingView],
     /// Views whose columns are known.
     known: &'a Views,
 }
 
-impl Training<'_> {
+impl KnownViews<'_> {
     fn arrange(&self, views: Views) -> Result<(Views, Vec<String>)> {
         let mut notes = Vec::new();
         let views = self.name_views(views, &mut notes)?;

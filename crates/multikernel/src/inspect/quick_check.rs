@@ -1,24 +1,24 @@
-//! A glance at kernels before they are trained on: cheap enough for every training.
+//! A quick check of kernels before they are trained on: cheap enough for every training.
 
-use super::kernels::{Look, Means, each, inverse_roots, similarity, uneven};
+use super::kernels::{Means, Vitals, each, inverse_roots, similarity, uneven};
 use crate::gram::KernelSet;
 use crate::math::sum_of_squares;
 use crate::random::Random;
 
-/// So many samples show whether a kernel is constant, the identity, or of another scale than the others.
+/// Samples that show whether a kernel is constant, the identity, or of another scale than the others.
 const SAMPLES: usize = 48;
 /// Ratio of scales from which the larger kernel surely drowns the smaller: nobody asked for this look, so it tells of less.
 const UNEVEN: f64 = 1000.0;
 
 /// What deserves a look before training, in sentences: kernels that are zero, constant or the identity, and large differences of
 /// scale. [`super::inspect_kernels`] looks closer, at many times the price.
-pub fn glance(kernels: &KernelSet) -> Vec<String> {
+pub(crate) fn quick_check(kernels: &KernelSet) -> Vec<String> {
     let gram = kernels.gram();
     let n = gram.n_rows();
     let samples = Random::new(0).sample(n, SAMPLES.min(n));
     // Copied, so that kernels of a few samples do not go through the statistics of all.
     let part = gram.copied_subset(&samples, u64::MAX);
-    let looks: Vec<Look<'_>> = kernels
+    let all: Vec<Vitals<'_>> = kernels
         .kernels()
         .iter()
         .enumerate()
@@ -27,13 +27,13 @@ pub fn glance(kernels: &KernelSet) -> Vec<String> {
             // Rare features are zero among few samples.
             let is_zero = values.iter().all(|&v| v == 0.0)
                 && gram.kernel(m).diagonal().iter().all(|&v| v == 0.0);
-            look(&kernel.name, &values, is_zero)
+            vitals(&kernel.name, &values, is_zero)
         })
         .collect();
-    let mut found = each(samples.len(), &looks);
-    found.extend(uneven(&looks, UNEVEN));
+    let mut found = each(samples.len(), &all);
+    found.extend(uneven(&all, UNEVEN));
     // That a kernel is zero was seen on all samples.
-    let of_some = usize::from(looks.iter().any(|look| look.is_zero));
+    let of_some = usize::from(all.iter().any(|kernel| kernel.is_zero));
     if samples.len() < n {
         for sentence in &mut found[of_some..] {
             *sentence += &format!(" (as {} of the {n} samples show)", samples.len());
@@ -42,7 +42,7 @@ pub fn glance(kernels: &KernelSet) -> Vec<String> {
     found
 }
 
-fn look<'a>(name: &'a str, values: &[f32], is_zero: bool) -> Look<'a> {
+fn vitals<'a>(name: &'a str, values: &[f32], is_zero: bool) -> Vitals<'a> {
     let n = values.len().isqrt();
     let means = Means::new(values, n);
     let trace: f64 = (0..n).map(|i| f64::from(values[i * n + i])).sum();
@@ -55,7 +55,7 @@ fn look<'a>(name: &'a str, values: &[f32], is_zero: bool) -> Look<'a> {
         centred_squares += sum_of_squares(&centred);
         similar += similarity(i, row, &roots);
     }
-    Look {
+    Vitals {
         name,
         is_zero,
         mean_similarity: similar / (n * (n - 1)).max(1) as f64,
@@ -99,7 +99,7 @@ mod tests {
         ];
         let specs = KernelSpec::parse(kernels).unwrap();
         let views = Views::new(views).unwrap();
-        glance(&KernelSet::new(&specs, &views, &Options::default(), &()).unwrap())
+        quick_check(&KernelSet::new(&specs, &views, &Options::default(), &()).unwrap())
     }
 
     #[test]
@@ -150,7 +150,7 @@ mod tests {
         };
         let set = set(needed).unwrap();
         assert_eq!(set.gram().spare_memory(), 0);
-        assert_eq!(glance(&set), Vec::<String>::new());
+        assert_eq!(quick_check(&set), Vec::<String>::new());
     }
 
     #[test]
