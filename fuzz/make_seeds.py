@@ -63,7 +63,7 @@ put("given", "archive", npz(np.savez, a=square, b=square.astype("f4")), 1)
 put("given", "new", npy(np.ones((2, 4, 3), dtype="f4")), 4)
 for k, options in enumerate(
     [{}, {"compression": "zstd"}, {"use_dictionary": False, "compression": "none"}, {"data_page_version": "2.0", "compression": "gzip"},
-     {"compression": "brotli"}, {"compression": "lz4"}]
+     {"compression": "lz4"}]
 ):
     out = io.BytesIO()
     data = pa.table({"a": [1.5, 2.5, 3.5], "b": [1, 2, 3], "y": ["u", "v", "u"], "id": ["r", "s", "t"]})

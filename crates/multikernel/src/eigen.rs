@@ -1,7 +1,14 @@
-//! The ends of the spectrum of a symmetric matrix that can only be multiplied with (Lanczos, with full
-//! reorthogonalisation: a few dozen products, and no ghost eigenvalues).
+//! Eigenvalues of symmetric matrices: all of them, with eigenvectors ([`spectrum`]); or the ends of the spectrum of a
+//! matrix that can only be multiplied with ([`extremes`]: Lanczos, with full reorthogonalisation, which takes a few
+//! dozen products and makes no ghost eigenvalues).
 
+mod symmetric;
+mod tridiagonal;
+
+use crate::math::dot;
 use crate::random::Random;
+pub(crate) use symmetric::{spectrum, spectrum_bytes};
+use tridiagonal::{implicit_ql, turned};
 
 /// Estimates of the smallest and the largest eigenvalue.
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +61,7 @@ pub(crate) fn extremes(
             .fold(0.0f64, |m, v| m.max(v.abs()));
         let exhausted = left <= 1e-12 * size || step == limit;
         if exhausted || step % LOOK_EVERY == 0 {
-            let ritz = tridiagonal(&diagonal, &beside);
+            let ritz = ritz_values(&diagonal, &beside);
             let (mut smallest, mut largest) = (ritz[0], ritz[0]);
             for &pair in &ritz {
                 if pair.0 < smallest.0 {
@@ -81,76 +88,20 @@ pub(crate) fn extremes(
     found
 }
 
-/// Eigenvalues of a symmetric tridiagonal matrix, each with the last component of its eigenvector (implicit QL).
-fn tridiagonal(diagonal: &[f64], beside: &[f64]) -> Vec<(f64, f64)> {
-    const MOST_SWEEPS: usize = 60;
+/// Eigenvalues of a symmetric tridiagonal matrix, each with the last component of its eigenvector.
+fn ritz_values(diagonal: &[f64], beside: &[f64]) -> Vec<(f64, f64)> {
     let n = diagonal.len();
     let mut d = diagonal.to_vec();
     let mut e = beside[..n - 1].to_vec();
     e.push(0.0);
     let mut last = vec![0.0; n];
     last[n - 1] = 1.0;
-    for l in 0..n {
-        for _ in 0..MOST_SWEEPS {
-            let m = (l..n - 1)
-                .find(|&m| e[m].abs() <= f64::EPSILON * (d[m].abs() + d[m + 1].abs()))
-                .unwrap_or(n - 1);
-            if m == l {
-                break;
-            }
-            // Wilkinson's shift from the corner, then a chase of rotations from m up to l.
-            let g = (d[l + 1] - d[l]) / (2.0 * e[l]);
-            let mut g = d[m] - d[l] + e[l] / (g + g.hypot(1.0).copysign(g));
-            let (mut s, mut c, mut p) = (1.0, 1.0, 0.0);
-            let mut split = false;
-            for i in (l..m).rev() {
-                let f = s * e[i];
-                let b = c * e[i];
-                let r = f.hypot(g);
-                e[i + 1] = r;
-                if r == 0.0 {
-                    d[i + 1] -= p;
-                    e[m] = 0.0;
-                    split = true;
-                    break;
-                }
-                s = f / r;
-                c = g / r;
-                g = d[i + 1] - p;
-                let r = (d[i] - g) * s + 2.0 * c * b;
-                p = s * r;
-                d[i + 1] = g + p;
-                g = c * r - b;
-                let f = last[i + 1];
-                last[i + 1] = s * last[i] + c * f;
-                last[i] = c * last[i] - s * f;
-            }
-            if !split {
-                d[l] -= p;
-                e[l] = g;
-                e[m] = 0.0;
-            }
+    implicit_ql(&mut d, &mut e, 0.0, |m, rotations| {
+        for (&rotation, i) in rotations.iter().zip((0..m).rev()) {
+            (last[i], last[i + 1]) = turned(rotation, last[i], last[i + 1]);
         }
-    }
+    });
     d.into_iter().zip(last).collect()
-}
-
-#[multiversion::multiversion(targets("x86_64+avx2+fma"))]
-fn dot(a: &[f64], b: &[f64]) -> f64 {
-    let mut lanes = [0.0; 8];
-    let (ca, cb) = (a.chunks_exact(8), b.chunks_exact(8));
-    let rest: f64 = ca
-        .remainder()
-        .iter()
-        .zip(cb.remainder())
-        .map(|(a, b)| a * b)
-        .sum();
-    for (a, b) in ca.zip(cb) {
-        for k in 0..8 {
-            lanes[k] += a[k] * b[k];
-        }
-    }
-    lanes.iter().sum::<f64>() + rest
 }
 
 fn norm(a: &[f64]) -> f64 {
@@ -229,19 +180,5 @@ mod tests {
         assert!((found.smallest - 1.0).abs() < 1e-9 && (found.largest - 1.0).abs() < 1e-9);
         let found = of(&vec![vec![0.0; 20]; 20], 60);
         assert_eq!((found.smallest, found.largest), (0.0, 0.0));
-    }
-
-    #[test]
-    fn the_tridiagonal_solver_knows_the_second_difference() {
-        let n = 12;
-        let mut values: Vec<f64> = tridiagonal(&vec![2.0; n], &vec![-1.0; n])
-            .into_iter()
-            .map(|v| v.0)
-            .collect();
-        values.sort_by(f64::total_cmp);
-        for (k, value) in values.iter().enumerate() {
-            let angle = std::f64::consts::PI * (k + 1) as f64 / (n + 1) as f64;
-            assert!((value - (2.0 - 2.0 * angle.cos())).abs() < 1e-12);
-        }
     }
 }

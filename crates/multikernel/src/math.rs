@@ -1,49 +1,9 @@
-//! Dense linear algebra: the one matrix product everything is built on, behind a safe door; sums in a fixed order; the
-//! Cholesky factor; sums brought to 0.
+//! Dense linear algebra: products of matrices; sums in a fixed order; the Cholesky factor; sums brought to 0.
 
+mod product;
+
+pub(crate) use product::{Matrix, multiply, rows_times_rows};
 use rayon::prelude::*;
-
-/// out = A·Bᵀ on the calling thread, where `a` and `b` hold rows of `width` values and `out` one row for each row of
-/// `a`, one column for each row of `b`.
-pub(crate) fn rows_times_rows(a: &[f32], b: &[f32], width: usize, out: &mut [f32]) {
-    if width == 0 {
-        out.fill(0.0);
-        return;
-    }
-    let (m, n) = (a.len() / width, b.len() / width);
-    assert_eq!(a.len(), m * width, "whole rows on the left");
-    assert_eq!(b.len(), n * width, "whole rows on the right");
-    assert_eq!(out.len(), m * n, "one place for each pair");
-    let stride = |count: usize| isize::try_from(count).expect("a slice is never longer than isize");
-    // SAFETY: the asserts above give the three matrices exactly the extents that the pointers and strides describe:
-    // element (i, k) of the left one is a[i·width + k] with i < m, k < width; element (k, j) of the right one is
-    // b[j·width + k] with j < n; element (i, j) of the result is out[i·n + j]. `out` is borrowed mutably, so it
-    // overlaps neither, and `read_dst = false` means that nothing of it is read.
-    #[allow(unsafe_code)]
-    unsafe {
-        gemm::gemm(
-            m,
-            n,
-            width,
-            out.as_mut_ptr(),
-            1,
-            stride(n),
-            false,
-            a.as_ptr(),
-            1,
-            stride(width),
-            b.as_ptr(),
-            stride(width),
-            1,
-            0.0_f32,
-            1.0_f32,
-            false,
-            false,
-            false,
-            gemm::Parallelism::None,
-        );
-    }
-}
 
 /// Σ v_k a_k, summed in f64 in a fixed order.
 #[multiversion::multiversion(targets("x86_64+avx2+fma", "x86_64+avx512f+avx512vl"))]
@@ -308,35 +268,5 @@ mod tests {
         let mut a = [0.0, 0.0];
         balance(&mut a);
         assert_eq!(a, [0.0, 0.0]);
-    }
-
-    #[test]
-    fn agrees_with_the_definition_for_awkward_shapes() {
-        for (m, n, width) in [
-            (1, 1, 1),
-            (3, 5, 2),
-            (17, 1, 9),
-            (1, 33, 300),
-            (40, 41, 0),
-            (0, 3, 2),
-            (64, 65, 129),
-        ] {
-            let a: Vec<f32> = (0..m * width)
-                .map(|i| ((i * 7) % 11) as f32 - 5.0)
-                .collect();
-            let b: Vec<f32> = (0..n * width)
-                .map(|i| ((i * 5) % 13) as f32 - 6.0)
-                .collect();
-            let mut out = vec![f32::NAN; m * n];
-            rows_times_rows(&a, &b, width, &mut out);
-            for i in 0..m {
-                for j in 0..n {
-                    let exact: f32 = (0..width)
-                        .map(|k| a[i * width + k] * b[j * width + k])
-                        .sum();
-                    assert_eq!(out[i * n + j], exact, "{m}×{n}×{width} at {i}, {j}");
-                }
-            }
-        }
     }
 }

@@ -5,12 +5,9 @@
 //! training samples then give what training saw.
 
 use crate::data::Pairwise;
+use crate::eigen::{spectrum, spectrum_bytes};
 use crate::error::{Error, Result};
-use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
-use faer::linalg::matmul::matmul;
-use faer::linalg::matmul::triangular::{self, BlockStructure};
-use faer::{Accum, MatMut, MatRef, Par, Spec, diag::DiagMut};
+use crate::math::{Matrix, multiply};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -68,15 +65,13 @@ impl Projection {
         let mut x: Vec<f64> = rows.iter().map(|&v| f64::from(v)).collect();
         for some in self.vectors.chunks(PANEL * n) {
             let panel: Vec<f64> = some.iter().map(|&v| f64::from(v)).collect();
-            let v = MatRef::from_column_major_slice(&panel, n, panel.len() / n);
+            let v = Matrix::of_rows(&panel, n);
+            let count = panel.len() / n;
             x.par_chunks_mut(ROWS * n).for_each(|x| {
-                let count = x.len() / n;
-                let mut along = vec![0.0; v.ncols() * count];
-                let mut along = MatMut::from_column_major_slice_mut(&mut along, v.ncols(), count);
-                let mut x = MatMut::from_column_major_slice_mut(x, n, count);
-                let of = x.as_ref();
-                matmul(&mut along, Accum::Replace, v.transpose(), of, 1.0, Par::Seq);
-                matmul(&mut x, Accum::Add, v, &along, -1.0, Par::Seq);
+                let mut along = vec![0.0; x.len() / n * count];
+                let rows = Matrix::of_rows(x, n);
+                multiply(rows, v.transposed(), 1.0, 0.0, &mut along, count);
+                multiply(Matrix::of_rows(&along, count), v, -1.0, 1.0, x, n);
             });
         }
         x.iter().map(|&v| v as f32).collect()
@@ -91,12 +86,9 @@ pub(super) struct Clipped {
     pub(super) change: f64,
 }
 
-/// Bytes that clipping n samples needs at a time.
+/// Bytes that clipping n samples needs at a time. What is made of the eigenvectors needs less than making them.
 pub(super) fn bytes(n: usize) -> u64 {
-    let scratch =
-        self_adjoint_evd_scratch::<f64>(n, ComputeEigenvectors::Yes, Par::Seq, Spec::default());
-    // The matrix and its eigenvectors in f64, the result and the directions kept in f32.
-    24 * (n as u64).pow(2) + scratch.size_bytes() as u64
+    spectrum_bytes(n)
 }
 
 /// The nearest positive semidefinite matrix; none if there are no negative eigenvalues. Row i is `row(i)`, the largest
@@ -104,41 +96,27 @@ pub(super) fn bytes(n: usize) -> u64 {
 ///
 /// Eigenvalues that may be the rounding of 0 to f32 stay: the result is rounded the same way.
 ///
-/// One thread: the work is bound by memory, and the bits shall not depend on the threads. Cost: about 9n³ operations.
-pub(super) fn clip<'a, R: AsRef<[f32]>>(
+/// Cost: about 9n³ operations.
+pub(super) fn clip<R: AsRef<[f32]>>(
     n: usize,
-    row: impl Fn(usize) -> R + 'a,
+    row: impl Fn(usize) -> R + Sync,
     largest: f64,
 ) -> Result<Option<Clipped>> {
     let mut k: Vec<f64> = Vec::with_capacity(n * n);
     for i in 0..n {
         k.extend(row(i).as_ref().iter().map(|&v| f64::from(v)));
     }
-    let mut vectors = vec![0.0; n * n];
-    let mut values = vec![0.0; n];
-    let req =
-        self_adjoint_evd_scratch::<f64>(n, ComputeEigenvectors::Yes, Par::Seq, Spec::default());
-    let failed =
-        |why: &str| Error::input("", format!("its eigenvalues cannot be found: {why}"), "");
-    let mut buffer = MemBuffer::try_new(req).map_err(|_| failed("there is not enough memory"))?;
-    self_adjoint_evd(
-        MatRef::from_column_major_slice(&k, n, n),
-        DiagMut::from_slice_mut(&mut values),
-        Some(MatMut::from_column_major_slice_mut(&mut vectors, n, n)),
-        Par::Seq,
-        MemStack::new(&mut buffer),
-        Spec::default(),
-    )
-    .map_err(|_| failed("the iteration does not converge"))?;
-    drop(buffer);
     // A symmetric matrix of rounding errors ε·max|K| has eigenvalues of about this size.
     let rounding = f64::from(f32::EPSILON) * (n as f64).sqrt() * largest;
-    // They ascend.
-    let directions = values.partition_point(|&v| v < -rounding);
+    let Some(found) = spectrum(k, n, -rounding) else {
+        let why = "its eigenvalues cannot be found: the iteration does not converge";
+        return Err(Error::input("", why, ""));
+    };
+    let (values, mut vectors) = (found.values, found.vectors);
+    let directions = vectors.len() / n;
     if directions == 0 {
         return Ok(None);
     }
-    vectors.truncate(directions * n);
     let projection = Projection {
         directions,
         vectors: Arc::new(vectors.iter().map(|&v| v as f32).collect()),
@@ -147,36 +125,51 @@ pub(super) fn clip<'a, R: AsRef<[f32]>>(
         let root = (-value).sqrt();
         vector.iter_mut().for_each(|v| *v *= root);
     }
-    let w = MatRef::from_column_major_slice(&vectors, n, directions);
-    triangular::matmul(
-        MatMut::from_column_major_slice_mut(&mut k, n, n),
-        BlockStructure::TriangularLower,
-        Accum::Add,
-        w,
-        BlockStructure::Rectangular,
-        w.transpose(),
-        BlockStructure::Rectangular,
-        1.0,
-        Par::Seq,
-    );
-    if directions == n {
+    let matrix = match directions == n {
         // Nothing is left but rounding.
-        k.fill(0.0);
-    }
-    let mut out = vec![0.0; n * n];
-    for j in 0..n {
-        for i in j..n {
-            let value = k[j * n + i] as f32;
-            out[j * n + i] = value;
-            out[i * n + j] = value;
-        }
-    }
+        true => vec![0.0; n * n],
+        false => sum_with_products(n, row, &vectors),
+    };
     let squares = |values: &[f64]| values.iter().map(|v| v * v).sum::<f64>();
     Ok(Some(Clipped {
-        matrix: Pairwise::new(n, n, out)?,
+        matrix: Pairwise::new(n, n, matrix)?,
         projection,
         change: (squares(&values[..directions]) / squares(&values)).sqrt(),
     }))
+}
+
+/// K + WᵀW, where row i of K is `row(i)` and W has rows of n values.
+fn sum_with_products<R: AsRef<[f32]>>(
+    n: usize,
+    row: impl Fn(usize) -> R + Sync,
+    w: &[f64],
+) -> Vec<f32> {
+    let count = w.len() / n;
+    let mut out = vec![0.0; n * n];
+    out.par_chunks_mut(ROWS * n)
+        .enumerate()
+        .for_each(|(block, out)| {
+            let (first, rows) = (block * ROWS, out.len() / n);
+            // Only the lower half: the upper one shall have the same bits.
+            let width = first + rows;
+            let mut sums = Vec::with_capacity(rows * width);
+            for i in first..width {
+                let row = row(i);
+                sums.extend(row.as_ref()[..width].iter().map(|&v| f64::from(v)));
+            }
+            let some = Matrix::new(&w[first..], count, rows, n).transposed();
+            let all = Matrix::new(w, count, width, n);
+            multiply(some, all, 1.0, 1.0, &mut sums, width);
+            for (out, sums) in out.chunks_mut(n).zip(sums.chunks(width)) {
+                out.iter_mut().zip(sums).for_each(|(o, &s)| *o = s as f32);
+            }
+        });
+    for i in 0..n {
+        for j in 0..i {
+            out[j * n + i] = out[i * n + j];
+        }
+    }
+    out
 }
 
 #[cfg(test)]

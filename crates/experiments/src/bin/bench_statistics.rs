@@ -1,11 +1,14 @@
 //! Blocks of statistics on one thread; "elements" are pairs × columns (or letters), so Gelem/s × 2 is GFLOP/s for dot
 //! products.
+//!
+//! ```text
+//! cargo run --release -p experiments --bin bench_statistics
+//! ```
 
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use multikernel::data::{Csr, Dense, ViewData};
 use multikernel::kernel::statistic::Statistic;
 use std::hint::black_box;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 struct Random(u64);
 
@@ -55,7 +58,29 @@ fn strings(n: usize, length: usize) -> ViewData {
     )
 }
 
-fn statistics(c: &mut Criterion) {
+/// Each block is computed for at least this long.
+const LONG_ENOUGH: Duration = Duration::from_secs(1);
+
+/// Computes a block again and again, and tells the median time of one and what that is for an element.
+fn measure(name: &str, elements: usize, mut block: impl FnMut()) {
+    block();
+    let begin = Instant::now();
+    let mut times = Vec::new();
+    while begin.elapsed() < LONG_ENOUGH {
+        let start = Instant::now();
+        block();
+        times.push(start.elapsed().as_secs_f64());
+    }
+    times.sort_by(f64::total_cmp);
+    let median = times[times.len() / 2];
+    println!(
+        "{name:45} {:10.3} ms {:8.3} Gelem/s",
+        1e3 * median,
+        elements as f64 / median / 1e9
+    );
+}
+
+fn main() {
     let n = 1024;
     let rows: Vec<usize> = (0..256).collect();
     let jobs = [
@@ -123,17 +148,11 @@ fn statistics(c: &mut Criterion) {
             200,
         ),
     ];
-    let mut group = c.benchmark_group("block");
-    group
-        .sample_size(10)
-        .warm_up_time(Duration::from_millis(300))
-        .measurement_time(Duration::from_secs(1));
     for (name, statistic, view, width) in jobs {
         let operand = statistic.prepare(&view, None).expect("a view that fits");
         let mut out = vec![0.0; rows.len() * n];
-        group.throughput(Throughput::Elements((rows.len() * n * width) as u64));
-        group.bench_with_input(BenchmarkId::from_parameter(name), &operand, |b, operand| {
-            b.iter(|| operand.block(black_box(&rows), operand, 0..n, &mut out));
+        measure(name, rows.len() * n * width, || {
+            operand.block(black_box(&rows), &operand, 0..n, &mut out)
         });
     }
     // One row at a time, as a solver without a stored matrix asks for them.
@@ -146,13 +165,8 @@ fn statistics(c: &mut Criterion) {
             .prepare(&dense(n, width), None)
             .expect("a view that fits");
         let mut out = vec![0.0; n];
-        group.throughput(Throughput::Elements((n * width) as u64));
-        group.bench_with_input(BenchmarkId::from_parameter(name), &operand, |b, operand| {
-            b.iter(|| operand.block(black_box(&[7]), operand, 0..n, &mut out));
+        measure(name, n * width, || {
+            operand.block(black_box(&[7]), &operand, 0..n, &mut out)
         });
     }
-    group.finish();
 }
-
-criterion_group!(benches, statistics);
-criterion_main!(benches);
