@@ -1,9 +1,9 @@
 //! CSV and TSV: a header, then rows, read as a stream.
 
-use super::source::{Budget, Guarded, Source};
-use super::table::{Growing, Names, Part, Plan, TableJob};
+use super::budget::Budget;
+use super::source::{Guarded, Source};
+use super::table::{FileSamples, Growing, Names, Plan, TableJob, text_columns};
 use csv::{ByteRecord, ReaderBuilder};
-use multikernel::data::View;
 use multikernel::error::{Error, Result, some_of};
 
 /// A table whose header is read.
@@ -72,7 +72,7 @@ pub(super) fn read(
     delimiter: u8,
     job: &TableJob<'_>,
     budget: &mut Budget,
-) -> Result<Part> {
+) -> Result<FileSamples> {
     let Open {
         mut reader,
         guard,
@@ -133,25 +133,7 @@ pub(super) fn read(
             "give at least one sample",
         ));
     }
-    let mut views = Vec::with_capacity(growing.len());
-    for ((name, columns), view) in plan.views.into_iter().zip(growing) {
-        views.push(View {
-            name,
-            data: view.finish(budget, rows, columns.len())?,
-            columns: columns.iter().map(|&c| names[c].clone()).collect(),
-        });
-    }
-    let Names { ids, labels } = collected;
-    Ok(Part {
-        place: source.name.clone(),
-        rows,
-        views,
-        ids: plan.id.map(|_| ids),
-        labels: plan
-            .label
-            .map(|_| labels.finish(&source.name))
-            .transpose()?,
-    })
+    plan.samples(&source.name, &names, growing, collected, rows, budget)
 }
 
 struct Row<'r, 'a> {
@@ -193,14 +175,7 @@ impl Row<'_, '_> {
                 .map(|&c| &self.names[c])
                 .collect();
             if !text.is_empty() {
-                return Err(Error::input(
-                    self.place(None),
-                    format!(
-                        "columns {} hold text, where numbers are needed",
-                        some_of(text)
-                    ),
-                    "name them as label or id column, or cut views out of the other columns (view name=col1,col2)",
-                ));
+                return Err(text_columns(&self.place(None), &text));
             }
         }
         Ok(())

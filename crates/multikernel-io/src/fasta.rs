@@ -1,7 +1,8 @@
 //! FASTA: `>id description`, then the sequence on one or more lines. Labels stand in headers as `label=…`.
 
-use super::source::{Budget, Lines, Source};
-use super::table::Part;
+use super::budget::Budget;
+use super::source::{Lines, Source};
+use super::table::{FileSamples, some_labels};
 use multikernel::data::{LabelBuilder, View, ViewData};
 use multikernel::error::{Error, Result, some_of};
 
@@ -15,7 +16,7 @@ pub(super) fn read(
     key: &str,
     required: bool,
     budget: &mut Budget,
-) -> Result<Part> {
+) -> Result<FileSamples> {
     let name = &source.name;
     let mut lines = Lines::new(source, budget)?;
     let mut line = Vec::new();
@@ -31,17 +32,7 @@ pub(super) fn read(
         }
         if let Some(header) = text.strip_prefix(b">") {
             check_last(name, &ids, &sequences)?;
-            let header = std::str::from_utf8(header).map_err(|_| {
-                Error::input(place(), "the header is not UTF-8", "save the file as UTF-8")
-            })?;
-            let id = header.split_ascii_whitespace().next().unwrap_or("");
-            if id.is_empty() {
-                return Err(Error::input(
-                    place(),
-                    "the header names no sequence",
-                    "write >name",
-                ));
-            }
+            let (header, id) = parse_header(header).map_err(|e| e.within(&place()))?;
             let cost = match label_of(header, key) {
                 Some(label) if labels.len() == ids.len() => labels.push(label),
                 None if labels.is_empty() && !required => 0,
@@ -70,13 +61,7 @@ pub(super) fn read(
                 "a FASTA file begins with >name",
             ));
         };
-        if let Some(&odd) = text.iter().find(|b| !b.is_ascii_graphic() && **b != b' ') {
-            return Err(Error::input(
-                place(),
-                format!("the sequence holds the byte {odd:#04x}"),
-                "give letters only",
-            ));
-        }
+        check_letters(text).map_err(|e| e.within(&place()))?;
         budget.reserve(sequence, text.len(), name)?;
         sequence.extend(text.iter().filter(|&&b| b != b' '));
     }
@@ -91,11 +76,7 @@ pub(super) fn read(
     for sequence in &mut sequences {
         budget.settle(sequence);
     }
-    let labels = match labels.len() {
-        0 => None,
-        _ => Some(labels.finish(name)?),
-    };
-    Ok(Part {
+    Ok(FileSamples {
         place: name.clone(),
         rows: ids.len(),
         views: vec![View {
@@ -104,8 +85,33 @@ pub(super) fn read(
             data: ViewData::Strings(sequences),
         }],
         ids: Some(ids),
-        labels,
+        labels: some_labels(labels, name)?,
     })
+}
+
+/// The text of a header, and the name of its sequence.
+fn parse_header(header: &[u8]) -> Result<(&str, &str)> {
+    let header = std::str::from_utf8(header)
+        .map_err(|_| Error::input("", "the header is not UTF-8", "save the file as UTF-8"))?;
+    match header.split_ascii_whitespace().next() {
+        Some(id) => Ok((header, id)),
+        None => Err(Error::input(
+            "",
+            "the header names no sequence",
+            "write >name",
+        )),
+    }
+}
+
+fn check_letters(text: &[u8]) -> Result<()> {
+    match text.iter().find(|b| !b.is_ascii_graphic() && **b != b' ') {
+        None => Ok(()),
+        Some(odd) => Err(Error::input(
+            "",
+            format!("the sequence holds the byte {odd:#04x}"),
+            "give letters only",
+        )),
+    }
 }
 
 fn check_last(name: &str, ids: &[String], sequences: &[Vec<u8>]) -> Result<()> {

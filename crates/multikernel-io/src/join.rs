@@ -1,13 +1,13 @@
 //! Rows of several files brought into one order, by their ids.
 
-use super::source::Budget;
-use super::table::Part;
+use super::budget::Budget;
+use super::table::FileSamples;
 use multikernel::data::{Labels, ViewData};
 use multikernel::error::{Error, Result, some_of};
 use std::collections::HashMap;
 
 /// Brings all parts into the order of the first.
-pub(super) fn join(parts: &mut [Part], by_id: bool, budget: &mut Budget) -> Result<()> {
+pub(super) fn join(parts: &mut [FileSamples], by_id: bool, budget: &mut Budget) -> Result<()> {
     let Some((first, rest)) = parts.split_first_mut() else {
         return Ok(());
     };
@@ -36,7 +36,7 @@ pub(super) fn join(parts: &mut [Part], by_id: bool, budget: &mut Budget) -> Resu
     Ok(())
 }
 
-fn reorder(part: &mut Part, order: &[usize], budget: &mut Budget) -> Result<()> {
+fn reorder(part: &mut FileSamples, order: &[usize], budget: &mut Budget) -> Result<()> {
     if order.iter().enumerate().all(|(i, &r)| i == r) && order.len() == part.rows {
         return Ok(());
     }
@@ -56,7 +56,9 @@ fn reorder(part: &mut Part, order: &[usize], budget: &mut Budget) -> Result<()> 
 }
 
 /// Ids of the first part that has them, labels likewise; labels that are given twice must agree.
-pub(super) fn collect_names(parts: &mut [Part]) -> Result<(Option<Vec<String>>, Option<Labels>)> {
+pub(super) fn collect_names(
+    parts: &mut [FileSamples],
+) -> Result<(Option<Vec<String>>, Option<Labels>)> {
     let mut ids = None;
     let mut labels: Option<(String, Labels)> = None;
     for part in parts {

@@ -1,13 +1,14 @@
 //! Labels (and ids) from a file of their own.
 
-use super::npy::{Element, Header};
+use super::budget::Budget;
+use super::npy::{self, Element, Header};
 use super::npz::Archive;
-use super::source::{Budget, Files, Format, Lines, Source, format_of, split_pick};
-use super::table::{LabelWish, Part, TableJob};
+use super::source::{Files, Format, Lines, Source, format_of, split_pick};
+use super::table::{FileSamples, LabelWish, TableJob};
 use super::{csv, fasta, libsvm};
 use multikernel::data::{LabelBuilder, Labels};
 use multikernel::error::{Error, Result, some_of};
-use std::io::{BufReader, Read};
+use std::io::Read;
 
 /// Where in the file labels and ids stand.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +24,7 @@ pub(super) fn read(
     name: &str,
     place: Where<'_>,
     budget: &mut Budget,
-) -> Result<Part> {
+) -> Result<FileSamples> {
     let (path, picks) = split_pick(name);
     let format = format_of(&path)?;
     let source = files.source(&path)?;
@@ -37,8 +38,7 @@ pub(super) fn read(
     };
     let mut part = match format {
         Format::Npy => {
-            let mut input = BufReader::with_capacity(1 << 16, source.open()?);
-            let header = Header::read(&mut input, &path, source.length)?;
+            let (header, mut input) = npy::open(&source)?;
             labels_only(&path, array(&header, &mut input, &path, budget)?)
         }
         Format::Npz => npz(&source, picks, place, budget)?,
@@ -69,12 +69,12 @@ pub(super) fn read(
     }
 }
 
-fn labels_only(place: &str, labels: Labels) -> Part {
-    Part {
+fn labels_only(place: &str, labels: Labels) -> FileSamples {
+    FileSamples {
         place: place.to_owned(),
         rows: labels.len(),
         labels: Some(labels),
-        ..Part::default()
+        ..FileSamples::default()
     }
 }
 
@@ -83,7 +83,7 @@ fn npz(
     picks: Vec<String>,
     place: Where<'_>,
     budget: &mut Budget,
-) -> Result<Part> {
+) -> Result<FileSamples> {
     let mut archive = Archive::open(source)?;
     let names = archive.names();
     let label = match (&picks[..], place.label_column, &names[..]) {

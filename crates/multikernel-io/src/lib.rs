@@ -5,10 +5,11 @@
 //! [`ArrayWriter`] writes arrays that [`load`] and NumPy read. A format is one file here and one line in `Format`.
 #![deny(missing_docs)]
 
-mod contents;
+mod budget;
 mod csv;
 mod fasta;
-mod given;
+mod gram_files;
+mod gram_layout;
 mod join;
 mod label_file;
 mod libsvm;
@@ -22,13 +23,14 @@ mod parquet;
 mod parquet_bytes;
 #[cfg(feature = "parquet")]
 mod parquet_pages;
+mod sniff;
 mod source;
 mod stream;
 mod table;
 mod write;
 
-pub use contents::holds_given_matrices;
 pub use load::{LoadOptions, Purpose, load, load_from, load_labels, load_numbers};
+pub use sniff::holds_given_matrices;
 pub use stream::{
     LineReader, StreamEvent, StreamExample, StreamFormat, StreamLine, StreamOptions, StreamParser,
     StreamRow,

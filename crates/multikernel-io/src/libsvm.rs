@@ -1,7 +1,8 @@
 //! LIBSVM text: `label index:value index:value …`, one sample per line, indices counted from 1.
 
-use super::source::{Budget, Lines, Source};
-use super::table::{Names, Part};
+use super::budget::Budget;
+use super::source::{Lines, Source};
+use super::table::{FileSamples, Names, some_labels};
 use multikernel::data::{Csr, View, ViewData};
 use multikernel::error::{Error, Result, some_of};
 
@@ -9,7 +10,7 @@ use multikernel::error::{Error, Result, some_of};
 const LARGEST_INDEX: u32 = i32::MAX as u32;
 
 /// Reads a sparse view and, if the lines begin with them, labels. `# …` is a comment, `qid:…` is passed over.
-pub(super) fn read(source: &Source<'_>, view: &str, budget: &mut Budget) -> Result<Part> {
+pub(super) fn read(source: &Source<'_>, view: &str, budget: &mut Budget) -> Result<FileSamples> {
     let name = &source.name;
     let mut lines = Lines::new(source, budget)?;
     let mut line = Vec::new();
@@ -18,29 +19,17 @@ pub(super) fn read(source: &Source<'_>, view: &str, budget: &mut Budget) -> Resu
     let mut values: Vec<f32> = Vec::new();
     let mut cols = 0;
     let mut collected = Names::default();
-    let mut entries: Vec<(u32, f32)> = Vec::new();
     while lines.next(source, &mut line)? {
         let place = || format!("{name} line {}", lines.number);
-        let text = std::str::from_utf8(&line).map_err(|_| {
-            Error::input(
-                place(),
-                "the line is not UTF-8",
-                "give LIBSVM text: label index:value …",
-            )
-        })?;
-        let text = text.split('#').next().unwrap_or("").trim();
-        if text.is_empty() {
+        let Some(read) = parse(&line).map_err(|e| e.within(&place()))? else {
             continue;
-        }
-        let mut words = text.split_ascii_whitespace().peekable();
-        let samples = starts.len() - 1;
-        let label = words.next_if(|word| !word.contains(':'));
-        match label {
-            Some(label) if collected.labels.len() == samples => {
+        };
+        match read.label {
+            Some(label) if collected.labels.len() == starts.len() - 1 => {
                 collected.label(name, label, budget)?;
             }
             None if collected.labels.is_empty() => {}
-            _ => {
+            label => {
                 return Err(Error::input(
                     place(),
                     match label {
@@ -51,20 +40,7 @@ pub(super) fn read(source: &Source<'_>, view: &str, budget: &mut Budget) -> Resu
                 ));
             }
         }
-        entries.clear();
-        for word in words.filter(|word| !word.starts_with("qid:")) {
-            let (index, value) =
-                entry(word).map_err(|(found, remedy)| Error::input(place(), found, remedy))?;
-            entries.push((index, value));
-        }
-        entries.sort_by_key(|e| e.0);
-        if let Some(twice) = entries.windows(2).find(|w| w[0].0 == w[1].0) {
-            return Err(Error::input(
-                place(),
-                format!("index {} occurs twice", twice[0].0 + 1),
-                "give every index at most once in a line",
-            ));
-        }
+        let mut entries = read.entries;
         if let Some(last) = entries.last() {
             cols = cols.max(last.0 as usize + 1);
         }
@@ -90,11 +66,7 @@ pub(super) fn read(source: &Source<'_>, view: &str, budget: &mut Budget) -> Resu
     budget.settle(&mut starts);
     budget.settle(&mut indices);
     budget.settle(&mut values);
-    let labels = match collected.labels.len() {
-        0 => None,
-        _ => Some(collected.labels.finish(name)?),
-    };
-    Ok(Part {
+    Ok(FileSamples {
         place: name.clone(),
         rows,
         views: vec![View {
@@ -103,12 +75,48 @@ pub(super) fn read(source: &Source<'_>, view: &str, budget: &mut Budget) -> Resu
             data: ViewData::Sparse(Csr::new(cols, starts, indices, values)?),
         }],
         ids: None,
-        labels,
+        labels: some_labels(collected.labels, name)?,
     })
 }
 
+/// A line with a sample.
+pub(super) struct LibsvmLine<'l> {
+    pub(super) label: Option<&'l str>,
+    /// Columns, ascending from 0, and their values, among which there may be 0.
+    pub(super) entries: Vec<(u32, f32)>,
+}
+
+/// What a line says; none for empty lines and comments.
+pub(super) fn parse(line: &[u8]) -> Result<Option<LibsvmLine<'_>>> {
+    let wrong = |found: String, remedy: &str| Error::input("", found, remedy);
+    let text = std::str::from_utf8(line).map_err(|_| {
+        wrong(
+            "the line is not UTF-8".into(),
+            "give LIBSVM text: label index:value …",
+        )
+    })?;
+    let text = text.split('#').next().unwrap_or("").trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let mut words = text.split_ascii_whitespace().peekable();
+    let label = words.next_if(|word| !word.contains(':'));
+    let mut entries = words
+        .filter(|word| !word.starts_with("qid:"))
+        .map(|word| entry(word).map_err(|(found, remedy)| wrong(found, remedy)))
+        .collect::<Result<Vec<_>>>()?;
+    entries.sort_by_key(|e| e.0);
+    match entries.windows(2).find(|w| w[0].0 == w[1].0) {
+        Some(twice) => Err(wrong(
+            format!("index {} occurs twice", twice[0].0 + 1),
+            "give every index at most once in a line",
+        )),
+        None => Ok(Some(LibsvmLine { label, entries })),
+    }
+}
+
 /// `index:value`, the index made to count from 0.
-pub(super) fn entry(word: &str) -> Result<(u32, f32), (String, &'static str)> {
+fn entry(word: &str) -> Result<(u32, f32), (String, &'static str)> {
     let wrong = |found: String| {
         (
             found,

@@ -1,18 +1,19 @@
 //! Loading: all files of a job become one set of views, with labels and ids in the same order.
 
-use super::given::GivenReader;
+use super::budget::Budget;
+use super::gram_files::GivenReader;
 use super::join::{collect_names, join, join_order};
 use super::label_file::{self, Where};
-use super::npy::Header;
+use super::npy::{self, Header};
 use super::npz::Archive;
-use super::source::{Budget, Files, Format, Source, format_of, readable, split_pick, stem};
-use super::table::{LabelWish, Part, TableJob, ViewCut};
+use super::source::{Files, Format, Source, format_of, readable, split_pick, stem};
+use super::table::{FileSamples, LabelWish, TableJob, ViewCut};
 use super::{csv, fasta, libsvm};
 use multikernel::data::{Dataset, Dense, Labels, View, ViewData, Views, check_count};
 use multikernel::error::{Error, Result, some_of};
 use multikernel::observe::Observer;
 use std::collections::BTreeMap;
-use std::io::{BufReader, Read};
+use std::io::Read;
 
 /// Numeric columns of these names are pointed out if they become features.
 const LIKE_A_LABEL: [&str; 5] = ["label", "labels", "target", "class", "y"];
@@ -311,7 +312,7 @@ impl<'l> Loader<'l> {
             .collect()
     }
 
-    fn features(&mut self, file: &FeatureFile<'l>) -> Result<Part> {
+    fn features(&mut self, file: &FeatureFile<'l>) -> Result<FileSamples> {
         let options = self.options;
         let source = &file.source;
         let view = stem(&source.name);
@@ -327,14 +328,13 @@ impl<'l> Loader<'l> {
         }
         match file.format {
             Format::Npy => {
-                let mut input = BufReader::with_capacity(1 << 16, source.open()?);
-                let header = Header::read(&mut input, &source.name, source.length)?;
+                let (header, mut input) = npy::open(source)?;
                 let data = self.array(&header, &mut input, &source.name)?;
-                Ok(Part {
+                Ok(FileSamples {
                     place: source.name.clone(),
                     rows: data.len(),
                     views: vec![unnamed(view, data)],
-                    ..Part::default()
+                    ..FileSamples::default()
                 })
             }
             Format::Npz => self.npz(file),
@@ -354,7 +354,7 @@ impl<'l> Loader<'l> {
         }
     }
 
-    fn table(&mut self, file: &FeatureFile<'l>, whole: String) -> Result<Part> {
+    fn table(&mut self, file: &FeatureFile<'l>, whole: String) -> Result<FileSamples> {
         let options = self.options;
         let tables = options.features.len();
         let label = match (&options.labels, &options.label_column) {
@@ -400,7 +400,7 @@ impl<'l> Loader<'l> {
         Ok(part)
     }
 
-    fn mention_text_columns(&mut self, part: &Part) {
+    fn mention_text_columns(&mut self, part: &FileSamples) {
         for view in &part.views {
             if let (ViewData::Strings(_), [column]) = (&view.data, &view.columns[..]) {
                 self.notes.push(format!(
@@ -411,7 +411,7 @@ impl<'l> Loader<'l> {
         }
     }
 
-    fn npz(&mut self, file: &FeatureFile<'l>) -> Result<Part> {
+    fn npz(&mut self, file: &FeatureFile<'l>) -> Result<FileSamples> {
         let options = self.options;
         let source = &file.source;
         let mut archive = Archive::open(source)?;
@@ -427,9 +427,9 @@ impl<'l> Loader<'l> {
             true => names.iter().filter(|n| !others.contains(n)).collect(),
             false => file.picks.iter().collect(),
         };
-        let mut part = Part {
+        let mut part = FileSamples {
             place: source.name.clone(),
-            ..Part::default()
+            ..FileSamples::default()
         };
         for name in wanted {
             let mut member = archive.member(name)?;

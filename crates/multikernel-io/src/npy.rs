@@ -2,11 +2,12 @@
 //!
 //! Nothing is allocated from a size in the header before it was compared with the bytes that are really there.
 
+use super::budget::Budget;
 use super::npy_header::Parser;
-use super::source::{Budget, read_failed};
+use super::source::{Input, Source, read_failed};
 use half::f16;
 use multikernel::error::{Error, Result};
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 
 /// NumPy itself refuses headers above 10,000 bytes; only structured types, which are not numbers, need more.
 const LONGEST_HEADER: usize = 1 << 16;
@@ -51,6 +52,13 @@ pub(super) struct Header {
     pub(super) shape: Vec<usize>,
     /// Where the elements begin.
     pub(super) offset: u64,
+}
+
+/// Opens an array, whose elements then follow.
+pub(super) fn open<'a>(source: &Source<'a>) -> Result<(Header, BufReader<Input<'a>>)> {
+    let mut input = BufReader::with_capacity(1 << 16, source.open()?);
+    let header = Header::read(&mut input, &source.name, source.length)?;
+    Ok((header, input))
 }
 
 impl Header {

@@ -1,13 +1,13 @@
 //! Parquet: columns of numbers become features; columns of text ids, labels or strings.
 
+use super::budget::Budget;
 use super::parquet_bytes::{Chunks, chunks};
 use super::parquet_pages::PageSizes;
-use super::source::{Budget, Source};
-use super::table::{Growing, Names, Part, Plan, TableJob};
+use super::source::Source;
+use super::table::{FileSamples, Growing, Names, Plan, TableJob, text_columns};
 use half::f16;
-use multikernel::data::View;
 use multikernel::error::{Error, Result, some_of};
-use parquet::basic::{ConvertedType, LogicalType, Type};
+use parquet::basic::{Compression, ConvertedType, LogicalType, Type};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
@@ -27,7 +27,11 @@ pub(super) fn columns(source: &Source<'_>) -> Result<Vec<String>> {
 }
 
 /// Reads what the job asks for.
-pub(super) fn read(source: &Source<'_>, job: &TableJob<'_>, budget: &mut Budget) -> Result<Part> {
+pub(super) fn read(
+    source: &Source<'_>,
+    job: &TableJob<'_>,
+    budget: &mut Budget,
+) -> Result<FileSamples> {
     guarded(source, || {
         let file = open(source)?;
         let names = names(&file);
@@ -104,6 +108,41 @@ impl Cell<'_> {
     }
 }
 
+/// A number of 16 bits.
+fn half(bytes: &[u8]) -> Cell<'_> {
+    Cell::Number(match bytes {
+        &[a, b] => f64::from(f16::from_le_bytes([a, b])),
+        _ => f64::NAN,
+    })
+}
+
+/// What the whole numbers of a column mean.
+struct Wholes {
+    unsigned: bool,
+    /// Decimals are stored multiplied by this.
+    scale: Option<f64>,
+}
+
+impl Wholes {
+    fn of(column: &ColumnDescriptor) -> Self {
+        use ConvertedType::{DECIMAL, UINT_8, UINT_16, UINT_32, UINT_64};
+        let kind = column.converted_type();
+        Wholes {
+            unsigned: matches!(kind, UINT_8 | UINT_16 | UINT_32 | UINT_64),
+            scale: (kind == DECIMAL).then(|| 10f64.powi(column.type_scale().clamp(0, 400))),
+        }
+    }
+
+    /// The cell of a number whose bits are one or the other.
+    fn cell(&self, signed: i128, unsigned: i128) -> Cell<'static> {
+        let value = if self.unsigned { unsigned } else { signed };
+        match self.scale {
+            Some(scale) => Cell::Number(value as f64 / scale),
+            None => Cell::Whole(value),
+        }
+    }
+}
+
 struct Reading<'r, 'a> {
     source: &'r Source<'a>,
     file: SerializedFileReader<Chunks>,
@@ -114,7 +153,7 @@ struct Reading<'r, 'a> {
 }
 
 impl Reading<'_, '_> {
-    fn run(mut self, plan: Plan) -> Result<Part> {
+    fn run(mut self, plan: Plan) -> Result<FileSamples> {
         self.check_times(&plan)?;
         let mut growing: Vec<Growing> = plan
             .views
@@ -146,25 +185,8 @@ impl Reading<'_, '_> {
                 "give at least one sample",
             ));
         }
-        let mut views = Vec::new();
-        for ((name, columns), view) in plan.views.into_iter().zip(growing) {
-            views.push(View {
-                name,
-                data: view.finish(self.budget, rows, columns.len())?,
-                columns: columns.iter().map(|&c| self.names[c].clone()).collect(),
-            });
-        }
-        let Names { ids, labels } = collected;
-        Ok(Part {
-            place: self.source.name.clone(),
-            rows,
-            views,
-            ids: plan.id.map(|_| ids),
-            labels: plan
-                .label
-                .map(|_| labels.finish(&self.source.name))
-                .transpose()?,
-        })
+        let place = &self.source.name;
+        plan.samples(place, &self.names, growing, collected, rows, self.budget)
     }
 
     /// Dates and times are stored as whole numbers since 1970, which are no features; as ids they tell rows apart.
@@ -200,14 +222,7 @@ impl Reading<'_, '_> {
         match (text.len(), columns.len()) {
             (0, _) => Ok(Growing::Numbers(Vec::new())),
             (1, 1) => Ok(Growing::Texts(Vec::new())),
-            _ => Err(Error::input(
-                &self.source.name,
-                format!(
-                    "columns {} hold text, where numbers are needed",
-                    some_of(text)
-                ),
-                "name them as label or id column, or cut views out of the other columns (view name=col1,col2)",
-            )),
+            _ => Err(text_columns(&self.source.name, &text)),
         }
     }
 
@@ -323,77 +338,37 @@ impl Reading<'_, '_> {
             return Err(unsupported("nested columns".into()));
         }
         let reader = {
-            let group = self
-                .file
-                .get_row_group(group)
-                .map_err(failed(self.source))?;
+            let group = self.file.get_row_group(group);
+            let group = group.map_err(failed(self.source))?;
             group.get_column_reader(c).map_err(failed(self.source))?
         };
-        let unsigned = matches!(
-            column.converted_type(),
-            ConvertedType::UINT_8
-                | ConvertedType::UINT_16
-                | ConvertedType::UINT_32
-                | ConvertedType::UINT_64
-        );
-        let scale = match column.converted_type() {
-            ConvertedType::DECIMAL => Some(10f64.powi(column.type_scale().clamp(0, 400))),
-            _ => None,
-        };
-        let whole = |v: i128| match scale {
-            Some(scale) => Cell::Number(v as f64 / scale),
-            None => Cell::Whole(v),
-        };
+        let whole = Wholes::of(&column);
+        let column = &*column;
         let half_width = column.logical_type_ref() == Some(&LogicalType::Float16);
         match reader {
             ColumnReader::BoolColumnReader(r) => {
-                self.typed(r, &column, c, |v| Cell::Truth(*v), &mut take)
+                self.typed(r, column, c, |v| Cell::Truth(*v), &mut take)
             }
-            ColumnReader::Int32ColumnReader(r) => self.typed(
-                r,
-                &column,
-                c,
-                |&v| {
-                    whole(if unsigned {
-                        i128::from(v as u32)
-                    } else {
-                        i128::from(v)
-                    })
-                },
-                &mut take,
-            ),
-            ColumnReader::Int64ColumnReader(r) => self.typed(
-                r,
-                &column,
-                c,
-                |&v| {
-                    whole(if unsigned {
-                        i128::from(v as u64)
-                    } else {
-                        i128::from(v)
-                    })
-                },
-                &mut take,
-            ),
+            ColumnReader::Int32ColumnReader(r) => {
+                let cell = |v: i32| whole.cell(i128::from(v), i128::from(v as u32));
+                self.typed(r, column, c, |&v| cell(v), &mut take)
+            }
+            ColumnReader::Int64ColumnReader(r) => {
+                let cell = |v: i64| whole.cell(i128::from(v), i128::from(v as u64));
+                self.typed(r, column, c, |&v| cell(v), &mut take)
+            }
             ColumnReader::FloatColumnReader(r) => {
-                self.typed(r, &column, c, |&v| Cell::Single(v), &mut take)
+                self.typed(r, column, c, |&v| Cell::Single(v), &mut take)
             }
             ColumnReader::DoubleColumnReader(r) => {
-                self.typed(r, &column, c, |&v| Cell::Number(v), &mut take)
+                self.typed(r, column, c, |&v| Cell::Number(v), &mut take)
             }
             ColumnReader::ByteArrayColumnReader(r) => {
-                self.typed(r, &column, c, |v| Cell::Text(v.data()), &mut take)
+                self.typed(r, column, c, |v| Cell::Text(v.data()), &mut take)
             }
-            ColumnReader::FixedLenByteArrayColumnReader(r) if half_width => self.typed(
-                r,
-                &column,
-                c,
-                |v| match v.data() {
-                    &[a, b] => Cell::Number(f64::from(f16::from_le_bytes([a, b]))),
-                    _ => Cell::Number(f64::NAN),
-                },
-                &mut take,
-            ),
+            ColumnReader::FixedLenByteArrayColumnReader(r) if half_width => {
+                self.typed(r, column, c, |v| half(v.data()), &mut take)
+            }
             _ => Err(unsupported(format!(
                 "values of type {}",
                 column.physical_type()
@@ -404,6 +379,18 @@ impl Reading<'_, '_> {
     /// Compares the sizes that the pages of a column claim with the file and with the memory that may be used.
     fn check_pages(&mut self, group: usize, c: usize) -> Result<()> {
         let chunk = self.file.metadata().row_group(group).column(c);
+        let unknown = match chunk.compression() {
+            Compression::BROTLI(_) => Some("Brotli"),
+            Compression::LZO => Some("LZO"),
+            _ => None,
+        };
+        if let Some(packing) = unknown {
+            return Err(Error::input(
+                &self.source.name,
+                format!("its columns are compressed with {packing}, which is not read"),
+                "write the file with snappy (the usual one), zstd, gzip or lz4",
+            ));
+        }
         let wrong = || {
             damaged(
                 self.source,

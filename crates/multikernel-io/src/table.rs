@@ -1,6 +1,6 @@
 //! Tables with named columns (CSV, Parquet): which column is what, and how views are cut out of columns.
 
-use super::source::Budget;
+use super::budget::Budget;
 use multikernel::data::{Dense, LabelBuilder, Labels, View, ViewData};
 use multikernel::error::{Error, Result, some_of};
 use std::str::FromStr;
@@ -197,6 +197,36 @@ pub(super) struct Plan {
     pub(super) views: Vec<(String, Vec<usize>)>,
 }
 
+impl Plan {
+    /// What was read according to it.
+    pub(super) fn samples(
+        self,
+        place: &str,
+        columns: &[String],
+        growing: Vec<Growing>,
+        names: Names,
+        rows: usize,
+        budget: &mut Budget,
+    ) -> Result<FileSamples> {
+        let mut views = Vec::with_capacity(growing.len());
+        for ((name, own), view) in self.views.into_iter().zip(growing) {
+            views.push(View {
+                name,
+                data: view.finish(budget, rows, own.len())?,
+                columns: own.iter().map(|&c| columns[c].clone()).collect(),
+            });
+        }
+        let labels = self.label.map(|_| names.labels.finish(place));
+        Ok(FileSamples {
+            place: place.to_owned(),
+            rows,
+            views,
+            ids: self.id.map(|_| names.ids),
+            labels: labels.transpose()?,
+        })
+    }
+}
+
 impl TableJob<'_> {
     /// Gives every column its part.
     pub(super) fn plan(&self, place: &str, names: &[String]) -> Result<Plan> {
@@ -276,7 +306,7 @@ impl TableJob<'_> {
 
 /// What one file gave: views, ids and labels of the same samples.
 #[derive(Debug, Default)]
-pub(super) struct Part {
+pub(super) struct FileSamples {
     pub(super) place: String,
     pub(super) rows: usize,
     pub(super) views: Vec<View>,
@@ -284,7 +314,7 @@ pub(super) struct Part {
     pub(super) labels: Option<Labels>,
 }
 
-impl Part {
+impl FileSamples {
     /// Ids and labels that stand in arrays of their own must be as many as the samples.
     pub(super) fn check_counts(&self) -> Result<()> {
         let counts = [
@@ -304,6 +334,26 @@ impl Part {
         }
         Ok(())
     }
+}
+
+/// Labels where every sample has one; none where no sample has.
+pub(super) fn some_labels(labels: LabelBuilder, place: &str) -> Result<Option<Labels>> {
+    match labels.len() {
+        0 => Ok(None),
+        _ => labels.finish(place).map(Some),
+    }
+}
+
+/// The error of columns of text that would be one view with others.
+pub(super) fn text_columns(place: &str, columns: &[&String]) -> Error {
+    Error::input(
+        place,
+        format!(
+            "columns {} hold text, where numbers are needed",
+            some_of(columns)
+        ),
+        "name them as label or id column, or cut views out of the other columns (view name=col1,col2)",
+    )
 }
 
 /// One view of a table while it grows.

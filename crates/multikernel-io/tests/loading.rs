@@ -308,6 +308,41 @@ fn parquet_dates_and_times_are_no_features() {
     assert!(error.contains("'day' hold dates or times"), "{error}");
 }
 
+#[cfg(feature = "parquet")]
+#[test]
+fn parquet_compressions_that_are_not_read_are_named() {
+    use parquet::data_type::FloatType;
+    use parquet::file::writer::SerializedFileWriter;
+    let schema = parquet::schema::parser::parse_message_type("message t { required float x; }");
+    let mut bytes = Vec::new();
+    let mut writer =
+        SerializedFileWriter::new(&mut bytes, schema.unwrap().into(), Default::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    let typed = column.typed::<FloatType>();
+    typed.write_batch(&[0.5, 1.5], None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+    let options = features(&["t.parquet"]);
+    assert_eq!(get(&options, &[("t.parquet", &bytes)]).views.len(), 2);
+    // In the description of the column its name is followed by the field of the compression.
+    let field = [0x19, 0x18, 1, b'x', 0x15];
+    let at = bytes.windows(5).rposition(|w| w == field).unwrap() + field.len();
+    assert_eq!(bytes[at], 0, "not compressed");
+    for (codec, name) in [(3, "LZO"), (4, "Brotli")] {
+        bytes[at] = 2 * codec;
+        let error = said(&options, &[("t.parquet", &bytes)]);
+        assert_eq!(
+            error,
+            format!(
+                "t.parquet: its columns are compressed with {name}, which is not read; \
+                 write the file with snappy (the usual one), zstd, gzip or lz4"
+            )
+        );
+    }
+}
+
 #[test]
 fn large_whole_labels_of_an_array_stay_what_they_are() {
     for (kind, values) in [

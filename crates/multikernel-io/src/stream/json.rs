@@ -3,7 +3,7 @@
 use super::{StreamEvent, StreamExample, StreamParser, StreamRow, some_text};
 use multikernel::error::{Error, Result, some_of};
 use serde::Deserialize;
-use serde::de::{self, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use std::cell::Cell;
 use std::fmt;
 
@@ -212,131 +212,103 @@ struct Numbers(Vec<f32>);
 
 impl<'de> Deserialize<'de> for Numbers {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(NumbersVisitor)
+        match (ValueOfView { in_list: false }).deserialize(deserializer)? {
+            Value::List(numbers) => Ok(Numbers(numbers)),
+            single => {
+                let number = single.number();
+                let number =
+                    number.map_err(|what| <D::Error as de::Error>::custom(format!("it is {what}")));
+                Ok(Numbers(vec![number?]))
+            }
+        }
     }
 }
 
-struct NumbersVisitor;
+/// What was found as a view or in its list.
+enum Value {
+    Number(f64),
+    List(Vec<f32>),
+    /// Something else, in words.
+    Other(String),
+}
 
-impl<'de> Visitor<'de> for NumbersVisitor {
-    type Value = Numbers;
+impl Value {
+    /// As a number of 32 bits; else what it is.
+    fn number(self) -> Result<f32, String> {
+        match self {
+            Value::Number(value) if (value as f32).is_finite() => Ok(value as f32),
+            Value::Number(value) => Err(format!("{value:e}, too large for 32 bits")),
+            Value::List(_) => Err("a list".into()),
+            Value::Other(what) => Err(what),
+        }
+    }
+}
+
+/// Reads a view, or an item of its list.
+struct ValueOfView {
+    in_list: bool,
+}
+
+impl<'de> DeserializeSeed<'de> for ValueOfView {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for ValueOfView {
+    type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a list of numbers as a view")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Numbers, A::Error> {
+    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::Number(value))
+    }
+
+    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::Number(value as f64))
+    }
+
+    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::Number(value as f64))
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::Other(format!("the text {}", beginning(text))))
+    }
+
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Other(value.to_string()))
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Value, E> {
+        Ok(Value::Other("null".into()))
+    }
+
+    // what is in an inner list is not looked at: the parser would object, and its objection is not what is wrong
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        if self.in_list {
+            return Err(de::Error::custom("there is a list within the list"));
+        }
         // nothing is reserved: a list says nothing of its length before it is read
         let mut numbers = Vec::new();
-        while let Some(item) = list.next_element::<Item>()? {
-            let place = numbers.len() + 1;
-            match item {
-                Item::Number(value) => match value as f32 {
-                    single if single.is_finite() => numbers.push(single),
-                    _ => {
-                        return Err(de::Error::custom(format_args!(
-                            "item {place} of the list is {value:e}, too large for 32 bits"
-                        )));
-                    }
-                },
-                Item::Other(what) => {
-                    let found = format!("item {place} of the list is {what}");
-                    return Err(de::Error::custom(found));
-                }
-            }
+        while let Some(item) = list.next_element_seed(ValueOfView { in_list: true })? {
+            numbers.push(item.number().map_err(|what| {
+                let place = numbers.len() + 1;
+                <A::Error as de::Error>::custom(format_args!("item {place} of the list is {what}"))
+            })?);
         }
-        Ok(Numbers(numbers))
+        Ok(Value::List(numbers))
     }
 
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Numbers, E> {
-        match value as f32 {
-            single if single.is_finite() => Ok(Numbers(vec![single])),
-            _ => Err(E::custom(format_args!(
-                "it is {value:e}, too large for 32 bits"
-            ))),
-        }
-    }
-
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Numbers, E> {
-        self.visit_f64(value as f64)
-    }
-
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Numbers, E> {
-        self.visit_f64(value as f64)
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Numbers, E> {
-        Err(E::custom(format_args!(
-            "it is the text {}",
-            beginning(text)
-        )))
-    }
-
-    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Numbers, E> {
-        Err(E::custom(format_args!("it is {value}")))
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<Numbers, E> {
-        Err(E::custom("it is null"))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<Numbers, A::Error> {
-        Err(de::Error::custom("it is an object"))
-    }
-}
-
-/// What stands in a list: a number, or something else in words.
-enum Item {
-    Number(f64),
-    Other(String),
-}
-
-impl<'de> Deserialize<'de> for Item {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ItemVisitor)
-    }
-}
-
-struct ItemVisitor;
-
-impl<'de> Visitor<'de> for ItemVisitor {
-    type Value = Item;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number")
-    }
-
-    fn visit_f64<E: de::Error>(self, value: f64) -> Result<Item, E> {
-        Ok(Item::Number(value))
-    }
-
-    fn visit_u64<E: de::Error>(self, value: u64) -> Result<Item, E> {
-        Ok(Item::Number(value as f64))
-    }
-
-    fn visit_i64<E: de::Error>(self, value: i64) -> Result<Item, E> {
-        Ok(Item::Number(value as f64))
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Item, E> {
-        Ok(Item::Other(format!("the text {}", beginning(text))))
-    }
-
-    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Item, E> {
-        Ok(Item::Other(value.to_string()))
-    }
-
-    fn visit_unit<E: de::Error>(self) -> Result<Item, E> {
-        Ok(Item::Other("null".into()))
-    }
-
-    // what is in it is not looked at: the parser would object, and its objection is not what is wrong
-    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<Item, A::Error> {
-        Err(de::Error::custom("there is a list within the list"))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<Item, A::Error> {
-        Err(de::Error::custom("there is an object within the list"))
+    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<Value, A::Error> {
+        Err(de::Error::custom(match self.in_list {
+            true => "there is an object within the list",
+            false => "it is an object",
+        }))
     }
 }
 

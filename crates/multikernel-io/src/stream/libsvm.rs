@@ -2,45 +2,21 @@
 
 use super::super::libsvm;
 use super::{StreamEvent, StreamExample, StreamParser, StreamRow};
-use multikernel::error::{Error, Result};
+use multikernel::error::Result;
 
 impl StreamParser {
     pub(super) fn libsvm(&mut self, line: &[u8]) -> Result<Option<StreamEvent>> {
-        let text = std::str::from_utf8(line).map_err(|_| {
-            Error::input(
-                "",
-                "the line is not UTF-8",
-                "give LIBSVM text: label index:value …",
-            )
-        })?;
-        let text = text.split('#').next().unwrap_or("").trim();
-        if text.is_empty() {
+        let Some(read) = libsvm::parse(line)? else {
             return Ok(None);
-        }
-        let mut words = text.split_ascii_whitespace().peekable();
-        let label = words.next_if(|word| !word.contains(':')).map(str::to_owned);
-        let mut entries = words
-            .filter(|word| !word.starts_with("qid:"))
-            .map(|word| {
-                libsvm::entry(word).map_err(|(found, remedy)| Error::input("", found, remedy))
-            })
-            .collect::<Result<Vec<(u32, f32)>>>()?;
-        entries.sort_by_key(|e| e.0);
-        if let Some(twice) = entries.windows(2).find(|w| w[0].0 == w[1].0) {
-            return Err(Error::input(
-                "",
-                format!("index {} occurs twice", twice[0].0 + 1),
-                "give every index at most once in a line",
-            ));
-        }
+        };
         if self.views.is_empty() {
             self.views.push((self.options.whole.clone(), None));
         }
-        entries.retain(|e| e.1 != 0.0);
-        let (columns, values) = entries.into_iter().unzip();
+        let entries = read.entries.into_iter().filter(|e| e.1 != 0.0);
+        let (columns, values) = entries.unzip();
         Ok(Some(StreamEvent::Example(StreamExample {
             id: None,
-            label,
+            label: read.label.map(str::to_owned),
             rows: vec![StreamRow::Sparse(columns, values)],
         })))
     }

@@ -1,14 +1,16 @@
 //! Given matrices: one or many n×n arrays from `.npz`, `.npy` or a folder of `.npy` files.
 
+use super::budget::Budget;
+use super::gram_layout::Layout;
 use super::load::Purpose;
-use super::npy::{Element, Header};
+use super::npy::{self, Element, Header};
 use super::npz::Archive;
-use super::source::{Budget, Files, Format, Source, format_of, split_pick, stem};
+use super::source::{Files, Format, Source, format_of, split_pick, stem};
 use memmap2::Mmap;
 use multikernel::data::{Mapped, Pairwise, View, ViewData};
 use multikernel::error::{Error, Result};
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,17 +24,6 @@ pub(super) struct GivenReader<'r, 'a> {
     pub(super) budget: &'r mut Budget,
     pub(super) notes: &'r mut Vec<String>,
     pub(super) views: Vec<View>,
-}
-
-/// How the kernels lie in an array, counted in the order of the file.
-struct Layout {
-    kernels: usize,
-    rows: usize,
-    cols: usize,
-    /// For each axis of the file, slowest first: how far a step goes among the kernels and inside of a matrix.
-    steps: Vec<(usize, usize, usize)>,
-    /// Each matrix is contiguous, row after row (for a symmetric one: or column after column).
-    contiguous: bool,
 }
 
 impl GivenReader<'_, '_> {
@@ -90,8 +81,7 @@ impl GivenReader<'_, '_> {
 
     fn npy(&mut self, path: &str) -> Result<()> {
         let source = self.files.source(path)?;
-        let mut input = BufReader::with_capacity(1 << 16, source.open()?);
-        let header = Header::read(&mut input, path, source.length)?;
+        let (header, mut input) = npy::open(&source)?;
         let offset = header.offset;
         self.array(
             &source,
@@ -141,7 +131,8 @@ impl GivenReader<'_, '_> {
                 "give a matrix of numbers (pick arrays by file.npz:a,b)",
             ));
         }
-        let layout = self.layout(place, header)?;
+        let (layout, note) = Layout::of(header, self.purpose, place)?;
+        self.notes.extend(note);
         let matrices = match self.map(source, header, &layout, stored_at)? {
             Some(matrices) => {
                 for k in matrices
@@ -177,113 +168,6 @@ impl GivenReader<'_, '_> {
         let (matrix, note) = matrix.into_symmetric(name, place, self.files.observer)?;
         self.notes.extend(note);
         Ok(matrix)
-    }
-
-    /// Which axis counts kernels.
-    fn layout(&mut self, place: &str, header: &Header) -> Result<Layout> {
-        let shape = &header.shape;
-        let training = self.purpose == Purpose::Training;
-        let wrong = |remedy: &str| {
-            Err(Error::input(
-                place,
-                format!("the array has the shape {}", header.shape_text()),
-                remedy,
-            ))
-        };
-        if shape.contains(&0) {
-            return wrong("give matrices with at least one entry");
-        }
-        let kernel_axis = match (shape[..].len(), self.purpose) {
-            (2, Purpose::Training) if shape[0] != shape[1] => {
-                return wrong("a kernel between training samples must be square (n, n)");
-            }
-            (
-                2,
-                Purpose::Prediction {
-                    references: Some(n),
-                    ..
-                },
-            ) if shape[1] != n => {
-                return wrong(&format!(
-                    "give one column for each of the {n} training samples"
-                ));
-            }
-            (2, _) => None,
-            (3, Purpose::Training) => {
-                let (first, last) = (shape[1] == shape[2], shape[0] == shape[1]);
-                if first && last {
-                    self.notes.push(format!(
-                        "{place} has the shape {}: taken as (kernels, n, n)",
-                        header.shape_text()
-                    ));
-                }
-                match (first, last) {
-                    (true, _) => Some(0),
-                    (false, true) => Some(2),
-                    (false, false) => {
-                        return wrong(
-                            "give square matrices stacked as (kernels, n, n) or (n, n, kernels)",
-                        );
-                    }
-                }
-            }
-            (
-                3,
-                Purpose::Prediction {
-                    references,
-                    kernels,
-                },
-            ) => {
-                let fits = |wanted: Option<usize>, size: usize| wanted.is_none_or(|w| w == size);
-                let first = fits(references, shape[2]) && fits(kernels, shape[0]);
-                let last = fits(references, shape[1]) && fits(kernels, shape[2]);
-                if first && last {
-                    self.notes.push(format!(
-                        "{place} has the shape {}: taken as (kernels, new samples, training samples)",
-                        header.shape_text()
-                    ));
-                }
-                match (first, last) {
-                    (true, _) => Some(0),
-                    (false, true) => Some(2),
-                    (false, false) => {
-                        let count =
-                            |c: Option<usize>| c.map_or("any number of".into(), |c| c.to_string());
-                        return wrong(&format!(
-                            "give (kernels, new samples, training samples) with {} kernels and {} training samples",
-                            count(kernels),
-                            count(references)
-                        ));
-                    }
-                }
-            }
-            _ => {
-                return wrong(
-                    "give a matrix (n, n), or a stack (kernels, n, n) or (n, n, kernels)",
-                );
-            }
-        };
-        let (rows, cols) = match kernel_axis {
-            None => (shape[0], shape[1]),
-            Some(0) => (shape[1], shape[2]),
-            Some(_) => (shape[0], shape[1]),
-        };
-        let mut steps: Vec<(usize, usize, usize)> = match kernel_axis {
-            None => vec![(rows, 0, cols), (cols, 0, 1)],
-            Some(0) => vec![(shape[0], 1, 0), (rows, 0, cols), (cols, 0, 1)],
-            Some(_) => vec![(rows, 0, cols), (cols, 0, 1), (shape[2], 1, 0)],
-        };
-        if header.fortran {
-            steps.reverse();
-        }
-        let kernels_outside = steps.iter().position(|s| s.1 == 1).is_none_or(|p| p == 0);
-        Ok(Layout {
-            kernels: kernel_axis.map_or(1, |a| shape[a]),
-            rows,
-            cols,
-            contiguous: kernels_outside && (!header.fortran || training),
-            steps,
-        })
     }
 
     /// The matrices in the mapped file, if that is wanted and possible.
@@ -367,25 +251,10 @@ impl GivenReader<'_, '_> {
                 Ok(())
             })?;
         } else {
-            let mut index = vec![0; layout.steps.len()];
-            let (mut m, mut cell) = (0, 0);
+            let mut cells = layout.walk();
             header.singles(input, place, |_, values| {
-                for &v in values {
+                for (&v, (m, cell)) in values.iter().zip(&mut cells) {
                     stack[m][cell] = v;
-                    // Count on like an odometer.
-                    for (position, &(size, kernel_step, cell_step)) in
-                        index.iter_mut().zip(&layout.steps).rev()
-                    {
-                        *position += 1;
-                        m += kernel_step;
-                        cell += cell_step;
-                        if *position < size {
-                            break;
-                        }
-                        *position = 0;
-                        m -= kernel_step * size;
-                        cell -= cell_step * size;
-                    }
                 }
                 Ok(())
             })?;

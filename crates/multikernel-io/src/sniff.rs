@@ -1,10 +1,9 @@
 //! A look at what a file holds, without reading it.
 
-use super::npy::Header;
+use super::npy;
 use super::npz::Archive;
 use super::source::{Files, Format, format_of, split_pick};
 use multikernel::error::Result;
-use std::io::BufReader;
 use std::path::Path;
 
 /// Whether a file looks like given matrices rather than features: a folder, arrays of three dimensions, or square
@@ -20,9 +19,8 @@ pub fn holds_given_matrices(name: &str) -> Result<bool> {
     };
     let shapes = match format_of(&path)? {
         Format::Npy => {
-            let source = files.source(&path)?;
-            let mut input = BufReader::new(source.open()?);
-            vec![Header::read(&mut input, &path, source.length)?.shape]
+            let (header, _) = npy::open(&files.source(&path)?)?;
+            vec![header.shape]
         }
         Format::Npz => {
             let source = files.source(&path)?;
