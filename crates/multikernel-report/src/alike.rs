@@ -1,8 +1,9 @@
 //! How kernels resemble the targets and each other.
 
 use super::Section;
-use super::draw::{Cell, Chart, Dot, Heat, Scale};
+use super::draw::{Chart, Dot, Scale};
 use super::facts::Facts;
+use super::heat::{Cell, Heat};
 use super::text::{esc, fixed, percent, several, short};
 use multikernel::record::Alignment;
 
@@ -99,50 +100,13 @@ fn pairs(facts: &Facts, alignment: &Alignment) -> String {
     if shown.len() < 2 {
         return String::new();
     }
-    let value = |a: usize, b: usize| -> Option<f64> {
-        let value = alignment.pairwise.get(a)?.get(b).copied();
-        value.filter(|v| v.is_finite())
-    };
     let name = |m: usize| &facts.kernels[m].name;
     let mut listed: Vec<(f64, usize, usize)> = Vec::new();
-    let mut cells = Vec::new();
     for &(a, m) in &shown {
-        for &(b, k) in &shown {
-            let found = value(a, b);
-            if let Some(v) = found.filter(|_| a < b) {
-                listed.push((v, m, k));
-            }
-            cells.push(Cell {
-                strength: found.map(f64::abs),
-                class: if found.is_some_and(|v| v < 0.0) {
-                    "wrong"
-                } else {
-                    "accent"
-                },
-                text: found.map_or(String::new(), |v| fixed(v, 2)),
-                tip: format!(
-                    "{} and {}: {}",
-                    name(m),
-                    name(k),
-                    fixed(found.unwrap_or(f64::NAN), 3)
-                ),
-                framed: false,
-            });
-        }
+        let later = shown.iter().filter(|(b, _)| a < *b);
+        listed.extend(later.filter_map(|&(b, k)| Some((value(alignment, a, b)?, m, k))));
     }
     listed.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let heat = Heat {
-        title: "Alignment of each pair of kernels",
-        rows: "",
-        columns: "the same kernels",
-        row_names: shown
-            .iter()
-            .enumerate()
-            .map(|(place, &(_, m))| format!("{} · {}", name(m), place + 1))
-            .collect(),
-        column_names: (1..=shown.len()).map(|k| k.to_string()).collect(),
-        cells,
-    };
     let alike = listed.iter().filter(|pair| pair.0 >= SAME).count();
     let most: Vec<String> = listed
         .iter()
@@ -162,9 +126,54 @@ fn pairs(facts: &Facts, alignment: &Alignment) -> String {
             true => esc(&format!(", of the {} heaviest kernels", shown.len())),
             false => String::new(),
         },
-        heat.svg(132.0, 24),
+        pairs_map(facts, alignment, &shown),
         several(alike, "pair is", "pairs are"),
         SAME,
         most.join("")
     )
+}
+
+/// The alignment of two of the kernels that it is known of.
+fn value(alignment: &Alignment, a: usize, b: usize) -> Option<f64> {
+    let value = alignment.pairwise.get(a)?.get(b).copied();
+    value.filter(|v| v.is_finite())
+}
+
+/// A map of all pairs; `shown` are places in the alignment and the kernels that they are of.
+fn pairs_map(facts: &Facts, alignment: &Alignment, shown: &[(usize, usize)]) -> String {
+    let name = |m: usize| &facts.kernels[m].name;
+    let mut cells = Vec::new();
+    for &(a, m) in shown {
+        for &(b, k) in shown {
+            let found = value(alignment, a, b);
+            cells.push(Cell {
+                strength: found.map(f64::abs),
+                class: match found {
+                    Some(v) if v < 0.0 => "wrong",
+                    _ => "accent",
+                },
+                text: found.map_or(String::new(), |v| fixed(v, 2)),
+                tip: format!(
+                    "{} and {}: {}",
+                    name(m),
+                    name(k),
+                    fixed(found.unwrap_or(f64::NAN), 3)
+                ),
+                framed: false,
+            });
+        }
+    }
+    let heat = Heat {
+        title: "Alignment of each pair of kernels",
+        rows: "",
+        columns: "the same kernels",
+        row_names: shown
+            .iter()
+            .enumerate()
+            .map(|(place, &(_, m))| format!("{} · {}", name(m), place + 1))
+            .collect(),
+        column_names: (1..=shown.len()).map(|k| k.to_string()).collect(),
+        cells,
+    };
+    heat.svg(132.0, 24)
 }

@@ -4,7 +4,7 @@
 use super::text::{esc, number};
 
 /// Width of every picture.
-const WIDTH: f64 = 360.0;
+pub(super) const WIDTH: f64 = 360.0;
 /// Room for what stands left of, right of, above and below the area that is drawn in.
 const LEFT: f64 = 46.0;
 const RIGHT: f64 = 12.0;
@@ -171,27 +171,24 @@ impl Chart<'_> {
         for (value, text) in y.ticks(4) {
             let at = y.at(value);
             out.push_str(&format!(
-                "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/><text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>",
+                "<line class=\"grid\" x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{at:.1}\" y2=\"{at:.1}\"/>{}",
                 WIDTH - RIGHT,
-                LEFT - 5.0,
-                at + 3.5
+                words("tick", LEFT - 5.0, at + 3.5, "end", &text)
             ));
         }
         let bottom = HEIGHT - BOTTOM;
         for (value, text) in x.ticks(5) {
             let at = x.at(value);
             out.push_str(&format!(
-                "<line class=\"mark\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{bottom}\" y2=\"{:.1}\"/><text class=\"tick\" x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>",
+                "<line class=\"mark\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"{bottom}\" y2=\"{:.1}\"/>{}",
                 bottom + 4.0,
-                bottom + 15.0
+                words("tick", at, bottom + 15.0, "middle", &text)
             ));
         }
         out.push_str(&format!(
-            "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{bottom}\" y2=\"{bottom}\"/><text class=\"label\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text><text class=\"label\" transform=\"translate(9 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
+            "<line class=\"axis\" x1=\"{LEFT}\" x2=\"{:.1}\" y1=\"{bottom}\" y2=\"{bottom}\"/>{}<text class=\"label\" transform=\"translate(9 {:.1}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
             WIDTH - RIGHT,
-            WIDTH - RIGHT,
-            HEIGHT - 4.0,
-            esc(self.x_name),
+            words("label", WIDTH - RIGHT, HEIGHT - 4.0, "end", &esc(self.x_name)),
             (TOP + bottom) / 2.0,
             esc(self.y_name)
         ));
@@ -256,131 +253,6 @@ impl Chart<'_> {
     }
 }
 
-/// A field of a heat map.
-pub(super) struct Cell {
-    /// How strong its colour is, 0 to 1; none: it is empty.
-    pub(super) strength: Option<f64>,
-    /// Class of its colour.
-    pub(super) class: &'static str,
-    /// What stands in it, if there is room.
-    pub(super) text: String,
-    /// What is said of it.
-    pub(super) tip: String,
-    /// It is framed.
-    pub(super) framed: bool,
-}
-
-/// A table of coloured fields.
-pub(super) struct Heat<'a> {
-    /// What it shows, for those who do not see it.
-    pub(super) title: &'a str,
-    pub(super) row_names: Vec<String>,
-    pub(super) column_names: Vec<String>,
-    /// What rows and columns are; rows may be empty.
-    pub(super) rows: &'a str,
-    pub(super) columns: &'a str,
-    /// Row after row.
-    pub(super) cells: Vec<Cell>,
-}
-
-/// Fields are at most so large.
-const LARGEST_CELL: f64 = 44.0;
-/// Fields narrower than this hold no text.
-const TEXT_CELL: f64 = 22.0;
-
-impl Heat<'_> {
-    /// `room` for the names of rows; `letters` that fit there.
-    pub(super) fn svg(&self, room: f64, letters: usize) -> String {
-        let (rows, columns) = (self.row_names.len(), self.column_names.len());
-        // Names that are long leave no room for what they are names of.
-        let left = if self.rows.is_empty() {
-            room
-        } else {
-            room + 14.0
-        };
-        let width = ((WIDTH - left - 2.0) / columns.max(1) as f64).min(LARGEST_CELL);
-        let height = width.clamp(11.0, 30.0);
-        let top = 30.0;
-        let mut out = open(
-            left + columns as f64 * width + 2.0,
-            top + rows as f64 * height + 4.0,
-            self.title,
-            "heat",
-        );
-        out.push_str(&format!(
-            "<text class=\"label\" x=\"{left:.1}\" y=\"9\">{} →</text>",
-            esc(self.columns)
-        ));
-        if !self.rows.is_empty() {
-            out.push_str(&format!(
-                "<text class=\"label\" transform=\"translate(9 {top:.1}) rotate(-90)\" text-anchor=\"end\">← {}</text>",
-                esc(self.rows)
-            ));
-        }
-        // Names that would run into each other are left out evenly.
-        let longest = self.column_names.iter().map(|n| n.chars().count()).max();
-        let every = ((longest.unwrap_or(1).min(8) as f64 * 5.5 + 4.0) / width)
-            .ceil()
-            .max(1.0);
-        for (c, name) in self.column_names.iter().enumerate().step_by(every as usize) {
-            out.push_str(&format!(
-                "<text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-                left + (c as f64 + 0.5) * width,
-                top - 6.0,
-                super::text::short(name, 8)
-            ));
-        }
-        for (r, name) in self.row_names.iter().enumerate() {
-            out.push_str(&format!(
-                "<text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-                left - 5.0,
-                top + (r as f64 + 0.5) * height + 3.5,
-                super::text::short(name, letters)
-            ));
-        }
-        let mut frames = String::new();
-        for (k, cell) in self.cells.iter().enumerate().take(rows * columns) {
-            let x = left + (k % columns.max(1)) as f64 * width;
-            let y = top + (k / columns.max(1)) as f64 * height;
-            let (class, strength) = match cell.strength {
-                Some(strength) if strength.is_finite() => (cell.class, strength.clamp(0.0, 1.0)),
-                _ => ("none", 0.0),
-            };
-            // From here on the other colour of letters is read better, in light and in dark.
-            let strong = if strength > 0.66 { " strong" } else { "" };
-            out.push_str(&format!(
-                "<g class=\"cell tip {class}{strong}\"><rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill-opacity=\"{:.2}\"/>",
-                x + 0.5,
-                y + 0.5,
-                (width - 1.0).max(0.5),
-                (height - 1.0).max(0.5),
-                0.06 + 0.94 * strength
-            ));
-            if width >= TEXT_CELL && !cell.text.is_empty() {
-                out.push_str(&format!(
-                    "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-                    x + width / 2.0,
-                    y + height / 2.0 + 3.3,
-                    esc(&cell.text)
-                ));
-            }
-            out.push_str(&format!("<title>{}</title></g>", esc(&cell.tip)));
-            if cell.framed {
-                frames.push_str(&format!(
-                    "<rect class=\"frame\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>",
-                    x + 1.0,
-                    y + 1.0,
-                    (width - 2.0).max(1.0),
-                    (height - 2.0).max(1.0)
-                ));
-            }
-        }
-        out.push_str(&frames);
-        out.push_str("</svg>");
-        out
-    }
-}
-
 /// A value with its interval as a bar in percent of the room it gets, for a line of a table.
 pub(super) fn bar(value: f64, interval: Option<(f64, f64)>, full: f64, class: &str) -> String {
     let part = |v: f64| match full > 0.0 && v.is_finite() {
@@ -427,20 +299,17 @@ pub(super) fn strips(title: &str, strips: &[Strip], written: impl Fn(f64) -> Str
     for (value, _) in x.ticks(4) {
         let at = x.at(value);
         out.push_str(&format!(
-            "<line class=\"grid\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"4\" y2=\"{bottom:.1}\"/><text class=\"tick\" x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-            height - 6.0,
-            esc(&written(value))
+            "<line class=\"grid\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"4\" y2=\"{bottom:.1}\"/>{}",
+            words("tick", at, height - 6.0, "middle", &esc(&written(value)))
         ));
     }
     for (k, strip) in strips.iter().enumerate() {
         let y = line * k as f64 + 30.0;
         out.push_str(&format!(
-            "<text class=\"name\" x=\"2\" y=\"{:.1}\">{}</text><text class=\"value\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text><line class=\"grid\" x1=\"2\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>",
+            "<text class=\"name\" x=\"2\" y=\"{:.1}\">{}</text>{}<line class=\"grid\" x1=\"2\" x2=\"{:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\"/>",
             y - 12.0,
             super::text::short(&strip.name, 44),
-            WIDTH - 2.0,
-            y - 12.0,
-            esc(&strip.words),
+            words("value", WIDTH - 2.0, y - 12.0, "end", &esc(&strip.words)),
             WIDTH - 2.0
         ));
         if let Some((low, high)) = strip.interval {
@@ -463,7 +332,14 @@ pub(super) fn strips(title: &str, strips: &[Strip], written: impl Fn(f64) -> Str
     out
 }
 
-fn open(width: f64, height: f64, title: &str, class: &str) -> String {
+/// Words of a class with their end, middle or start at a place; `text` is escaped already.
+pub(super) fn words(class: &str, x: f64, y: f64, anchor: &str, text: &str) -> String {
+    format!(
+        "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\">{text}</text>"
+    )
+}
+
+pub(super) fn open(width: f64, height: f64, title: &str, class: &str) -> String {
     format!(
         "<svg class=\"{class}\" role=\"img\" viewBox=\"0 0 {width:.1} {height:.1}\" aria-label=\"{}\">",
         esc(title)

@@ -42,7 +42,31 @@ pub(super) fn again(facts: &Facts) -> Section {
         )),
         None => body.push_str("<p>The command is not recorded in this model.</p>"),
     }
-    let mut rows: Vec<(&str, String)> = vec![
+    let rows: String = settings(facts)
+        .iter()
+        .map(|(name, value)| format!("<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>"))
+        .collect();
+    body.push_str(&format!(
+        "<table class=\"plain settings\"><tbody>{rows}</tbody></table>"
+    ));
+    if !record.notes.is_empty() {
+        body.push_str(&format!(
+            "<h3>Chosen automatically</h3><ul>{}</ul>",
+            sentences(&record.notes)
+        ));
+    }
+    Section {
+        id: "again",
+        name: "Reproduce",
+        title: "How to get the same again".into(),
+        lead: "The same data, command and version give the same model, to the last bit, for any number of threads.".into(),
+        body,
+    }
+}
+
+/// What was asked for and what came of it, by name.
+fn settings(facts: &Facts) -> Vec<(&'static str, String)> {
+    let mut rows: Vec<(&'static str, String)> = vec![
         ("task", facts.task.to_string()),
         ("norm", esc(&facts.norm)),
         ("C", number(facts.c)),
@@ -61,7 +85,7 @@ pub(super) fn again(facts: &Facts) -> Section {
         facts.multiclass.as_deref().and_then(word),
     );
     add("seed", facts.seed.map(|seed| seed.to_string()));
-    add("version", record.version.as_deref().and_then(word));
+    add("version", facts.record.version.as_deref().and_then(word));
     match &facts.stream {
         Some(stream) => {
             add("examples seen", Some(count(stream.seen)));
@@ -96,26 +120,7 @@ pub(super) fn again(facts: &Facts) -> Section {
     add("time to train", facts.train_seconds.map(duration));
     add("time in all", facts.total_seconds.map(duration));
     add("memory", facts.memory.map(bytes));
-    let rows: String = rows
-        .iter()
-        .map(|(name, value)| format!("<tr><th scope=\"row\">{name}</th><td>{value}</td></tr>"))
-        .collect();
-    body.push_str(&format!(
-        "<table class=\"plain settings\"><tbody>{rows}</tbody></table>"
-    ));
-    if !record.notes.is_empty() {
-        body.push_str(&format!(
-            "<h3>Chosen automatically</h3><ul>{}</ul>",
-            sentences(&record.notes)
-        ));
-    }
-    Section {
-        id: "again",
-        name: "Reproduce",
-        title: "How to get the same again".into(),
-        lead: "The same data, command and version give the same model, to the last bit, for any number of threads.".into(),
-        body,
-    }
+    rows
 }
 
 /// A command whose lines break between its words only, where there is room for them.

@@ -9,6 +9,7 @@ mod alike;
 mod draw;
 mod ending;
 mod facts;
+mod heat;
 mod quality;
 mod solving;
 mod summary;

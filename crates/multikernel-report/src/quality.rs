@@ -1,8 +1,9 @@
 //! How good predictions are: metrics, confusions, residuals, calibration, and what simpler ways reach.
 
 use super::Section;
-use super::draw::{Cell, Chart, Dot, Heat, Line, Scale, Strip, strips};
+use super::draw::{Chart, Dot, Line, Scale, Strip, strips};
 use super::facts::Facts;
+use super::heat::{Cell, Heat};
 use super::summary::{Where, ends, how_to_measure, worth};
 use super::text::{count, esc, level, metric, metric_value, number, percent, several, short};
 use multikernel::data::Task;
@@ -196,55 +197,15 @@ fn confusion(facts: &Facts, evaluation: &Evaluation) -> String {
             .unwrap_or_else(|| (c + 1).to_string())
     };
     let mut wrong: Vec<(u64, usize, usize)> = Vec::new();
-    let mut cells = Vec::new();
     for (t, row) in counts.iter().enumerate() {
-        let all: u64 = row.iter().fold(0, |sum, &n| sum.saturating_add(n));
-        for (p, &n) in row.iter().enumerate() {
-            if t != p && n > 0 {
-                wrong.push((n, t, p));
-            }
-            if classes <= MOST_CLASSES {
-                let share = if all > 0 { n as f64 / all as f64 } else { 0.0 };
-                cells.push(Cell {
-                    strength: (n > 0).then_some(if t == p {
-                        share
-                    } else {
-                        (4.0 * share).min(1.0)
-                    }),
-                    class: if t == p { "accent" } else { "wrong" },
-                    text: if n > 0 { n.to_string() } else { String::new() },
-                    tip: format!(
-                        "{} of {} samples of {} were predicted as {}",
-                        count(n),
-                        count(all),
-                        name(t),
-                        name(p)
-                    ),
-                    framed: false,
-                });
-            }
-        }
+        let others = row.iter().enumerate().filter(|&(p, &n)| t != p && n > 0);
+        wrong.extend(others.map(|(p, &n)| (n, t, p)));
     }
     wrong.sort_by(|a, b| b.0.cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
     let mut out =
         String::from("<figure><figcaption>Confusions: true class against prediction</figcaption>");
     if classes <= MOST_CLASSES {
-        let names: Vec<String> = (0..classes).map(name).collect();
-        let longest = names
-            .iter()
-            .map(|n| n.chars().count())
-            .max()
-            .unwrap_or(1)
-            .min(14);
-        let heat = Heat {
-            title: "Counts of true and predicted classes; the diagonal is right",
-            rows: "true",
-            columns: "predicted",
-            row_names: names.clone(),
-            column_names: names,
-            cells,
-        };
-        out.push_str(&heat.svg(8.0 + 5.6 * longest as f64, 14));
+        out.push_str(&confusion_map(counts, name));
     }
     match wrong.is_empty() {
         true => out.push_str("<p>No sample was confused.</p>"),
@@ -269,6 +230,45 @@ fn confusion(facts: &Facts, evaluation: &Evaluation) -> String {
     }
     out.push_str("</figure>");
     out
+}
+
+/// A map of the counts, a row for each true class.
+fn confusion_map(counts: &[Vec<u64>], name: impl Fn(usize) -> String) -> String {
+    let mut cells = Vec::new();
+    for (t, row) in counts.iter().enumerate() {
+        let all: u64 = row.iter().fold(0, |sum, &n| sum.saturating_add(n));
+        for (p, &n) in row.iter().enumerate() {
+            let share = if all > 0 { n as f64 / all as f64 } else { 0.0 };
+            let (class, strength) = match t == p {
+                true => ("accent", share),
+                false => ("wrong", (4.0 * share).min(1.0)),
+            };
+            cells.push(Cell {
+                strength: (n > 0).then_some(strength),
+                class,
+                text: if n > 0 { n.to_string() } else { String::new() },
+                tip: format!(
+                    "{} of {} samples of {} were predicted as {}",
+                    count(n),
+                    count(all),
+                    name(t),
+                    name(p)
+                ),
+                framed: false,
+            });
+        }
+    }
+    let names: Vec<String> = (0..counts.len()).map(name).collect();
+    let longest = names.iter().map(|n| n.chars().count()).max();
+    let heat = Heat {
+        title: "Counts of true and predicted classes; the diagonal is right",
+        rows: "true",
+        columns: "predicted",
+        row_names: names.clone(),
+        column_names: names,
+        cells,
+    };
+    heat.svg(8.0 + 5.6 * longest.unwrap_or(1).min(14) as f64, 14)
 }
 
 fn residuals(evaluation: &Evaluation) -> String {

@@ -1,8 +1,9 @@
 //! How the settings were chosen, and how the solver got to its answer.
 
 use super::Section;
-use super::draw::{Cell, Chart, Heat, Line, Scale};
+use super::draw::{Chart, Line, Scale};
 use super::facts::Facts;
+use super::heat::{Cell, Heat};
 use super::summary::ends;
 use super::text::{duration, esc, metric, metric_value, number, percent, several};
 use multikernel::problem::relative_gap;
@@ -136,50 +137,27 @@ fn sheet(tuning: &Tuning, bank: usize) -> String {
     };
     let low = means().fold(f64::INFINITY, f64::min);
     let high = means().fold(f64::NEG_INFINITY, f64::max);
-    let short = |value: f64| match &tuning.metric[..] {
-        "accuracy" | "balanced_accuracy" => super::text::fixed(100.0 * value, 1),
-        _ => super::text::fixed(value, 2),
+    let strength = |mean: f64| {
+        mean.is_finite().then(|| match high > low {
+            true => (mean - low) / (high - low),
+            false => 1.0,
+        })
     };
-    let cells = at
-        .iter()
-        .map(
-            |found| match found.and_then(|k| Some((k, tuning.points.get(k)?))) {
-                None => Cell {
-                    strength: None,
-                    class: "accent",
-                    text: String::new(),
-                    tip: "not tried".into(),
-                    framed: false,
-                },
-                Some((k, point)) => Cell {
-                    strength: (point.mean.is_finite()).then(|| {
-                        if high > low {
-                            (point.mean - low) / (high - low)
-                        } else {
-                            1.0
-                        }
-                    }),
-                    class: "accent",
-                    text: short(point.mean),
-                    tip: format!(
-                        "{}norm {}, C = {}: {} ± {} over {} folds{}",
-                        if k == tuning.chosen { "chosen: " } else { "" },
-                        tuning.norms.get(point.norm).map_or("", String::as_str),
-                        number(tuning.costs.get(point.cost).copied().unwrap_or(f64::NAN)),
-                        metric_value(&tuning.metric, point.mean),
-                        metric_value(&tuning.metric, point.standard_error),
-                        point.folds.len(),
-                        if point.converged {
-                            ""
-                        } else {
-                            "; not all fits converged"
-                        }
-                    ),
-                    framed: k == tuning.chosen,
-                },
-            },
-        )
-        .collect();
+    let cells = at.iter().map(|found| {
+        let untried = Cell {
+            strength: None,
+            class: "accent",
+            text: String::new(),
+            tip: "not tried".into(),
+            framed: false,
+        };
+        let point = found.and_then(|k| Some((k, tuning.points.get(k)?)));
+        point.map_or(untried, |(k, point)| Cell {
+            strength: strength(point.mean),
+            ..tried(tuning, point, k == tuning.chosen)
+        })
+    });
+    let cells = cells.collect();
     let heat = Heat {
         title: "Mean over the folds for every norm and C; the chosen one is framed",
         rows: "norm",
@@ -201,6 +179,33 @@ fn sheet(tuning: &Tuning, bank: usize) -> String {
         metric(&tuning.metric),
         heat.svg(58.0, 10)
     )
+}
+
+/// The field of a point that was tried; how strong its colour is, its neighbours must tell.
+fn tried(tuning: &Tuning, point: &Point, chosen: bool) -> Cell {
+    Cell {
+        strength: None,
+        class: "accent",
+        text: match &tuning.metric[..] {
+            "accuracy" | "balanced_accuracy" => super::text::fixed(100.0 * point.mean, 1),
+            _ => super::text::fixed(point.mean, 2),
+        },
+        tip: format!(
+            "{}norm {}, C = {}: {} ± {} over {} folds{}",
+            if chosen { "chosen: " } else { "" },
+            tuning.norms.get(point.norm).map_or("", String::as_str),
+            number(tuning.costs.get(point.cost).copied().unwrap_or(f64::NAN)),
+            metric_value(&tuning.metric, point.mean),
+            metric_value(&tuning.metric, point.standard_error),
+            point.folds.len(),
+            if point.converged {
+                ""
+            } else {
+                "; not all fits converged"
+            }
+        ),
+        framed: chosen,
+    }
 }
 
 pub(super) fn convergence(facts: &Facts) -> Option<Section> {
@@ -247,7 +252,7 @@ fn last_gap(rounds: &Rounds) -> f64 {
     last.map_or(0.0, |(p, d)| relative_gap(*p, *d))
 }
 
-/// Every so manieth place of a long list, and the last.
+/// Places of a long list, evenly spread, and the last.
 fn places(length: usize) -> Vec<usize> {
     let stride = length.div_ceil(MOST_POINTS).max(1);
     let mut places: Vec<usize> = (0..length).step_by(stride).collect();

@@ -1,8 +1,9 @@
 //! Which kernels count, how sure that is, and what groups have together.
 
 use super::Section;
-use super::draw::{Cell, Heat, bar};
+use super::draw::bar;
 use super::facts::{Facts, KernelFact};
+use super::heat::{Cell, Heat};
 use super::summary::ends;
 use super::text::{
     esc, fixed, level, metric, name, number, percent, several, short, short_percent,
