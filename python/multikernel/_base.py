@@ -25,7 +25,7 @@ from .kernels import Kernel, Plan
 
 #: Key of what only this package knows, in the JSON that a model file keeps.
 OWN_KEY = "python"
-#: A parameter's value in the command of a report is cut after so many characters: it may be a matrix.
+#: Characters after which a parameter's value is cut in the command of a report: it may be a matrix.
 LONGEST_VALUE = 300
 
 
@@ -154,7 +154,7 @@ class KernelEstimator(BaseEstimator):
         ax : matplotlib axes or None
             Where; None: a new figure.
         top : int or None, default=30
-            Only so many of the largest; None: all.
+            How many of the largest; None: all.
 
         Returns
         -------
@@ -216,6 +216,7 @@ class BaseMKL(KernelEstimator):
         elif isinstance(norm, str) and norm.startswith("noniso:"):
             norm, matrix = "lp:2", np.asarray(np.load(norm.partition(":")[2]), dtype=np.float64)
         return _native.Settings(
+            task=self._task,
             norm=norm,
             norm_matrix=matrix,
             c=positive("C", self.C),

@@ -89,6 +89,7 @@ class Settings:
     def __new__(
         cls,
         *,
+        task: str,
         norm: str,
         c: float,
         solver: str,

@@ -37,7 +37,7 @@ def plot_weights(estimator, ax=None, top: int | None = 30):
     ax : matplotlib axes or None
         Where; None: a new figure.
     top : int or None, default=30
-        Only so many; None: all.
+        How many; None: all.
 
     Returns
     -------

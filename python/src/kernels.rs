@@ -2,7 +2,6 @@
 
 use crate::errors::{guarded, to_json};
 use crate::job;
-use crate::machine::memory_to_use;
 use crate::model::{Model, Start, Training};
 use crate::settings::Settings;
 use crate::targets::GivenTargets;
@@ -11,6 +10,7 @@ use multikernel::data::Targets;
 use multikernel::gram::{Gram, Indefinite, KernelSet, Options};
 use multikernel::inspect::{ALIGNED_SAMPLES, inspect_kernels};
 use multikernel::kernel::{KernelSpec, choose};
+use multikernel::machine::memory_to_use;
 use multikernel::observe::Observer;
 use multikernel::pipeline;
 use multikernel::train::{ClassWeight, Mkl, leave_one_out};

@@ -6,7 +6,6 @@
 mod errors;
 mod job;
 mod kernels;
-mod machine;
 mod model;
 mod online;
 mod settings;

@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 /// Samples that are predicted between two looks at signals.
 const BLOCK: usize = 1024;
-/// Samples are predicted in multiples of so many. Matrix products of a few rows round otherwise than those of many, and a
+/// Samples are predicted in multiples of this number. Matrix products of a few rows round otherwise than those of many, and a
 /// sample's score must not depend on its company.
 const ROWS: usize = 64;
 
@@ -267,7 +267,7 @@ fn matrix<'py>(
     Ok(array.into_pyarray(py))
 }
 
-/// What so many scores are called.
+/// The names of a model's scores, by their number.
 fn score_names(model: &multikernel::Model, width: usize) -> Vec<String> {
     match model.classes() {
         [_, second] if width == 1 => vec![second.clone()],

@@ -2,6 +2,7 @@
 
 use crate::errors::{guarded, to_json};
 use crate::views::Matrix;
+use multikernel::error::check_positive;
 use multikernel::norm::NormSpec;
 use multikernel::online::{self, Rule};
 use multikernel::train::Mkl;
@@ -17,12 +18,13 @@ pub(crate) struct Settings {
 #[pymethods]
 impl Settings {
     #[new]
-    #[pyo3(signature = (*, norm, c, solver, loss, multiclass, bias, tol, max_iter, seed, norm_matrix=None))]
+    #[pyo3(signature = (*, task, norm, c, solver, loss, multiclass, bias, tol, max_iter, seed, norm_matrix=None))]
     #[allow(
         clippy::too_many_arguments,
         reason = "each is an option of the estimators"
     )]
     fn new(
+        task: &str,
         norm: &str,
         c: f64,
         solver: &str,
@@ -57,6 +59,7 @@ impl Settings {
             mkl.norm = NormSpec::NonIsotropic("given".into());
             mkl.matrix = matrix.doubles();
         }
+        guarded(|| mkl.check(Some(task.parse()?)))?;
         Ok(Settings { mkl })
     }
 
@@ -87,8 +90,8 @@ impl OnlineSettings {
         let inner = guarded(|| {
             let rule: Rule = solver.parse()?;
             // A wrong C is wrong for solvers that do not use it, too, as in training.
-            Rule::PassiveAggressive { c: 1.0 }.with("C", c)?;
-            Ok(online::StreamSettings {
+            check_positive("C", c)?;
+            let settings = online::StreamSettings {
                 rule: match rule.has("C") {
                     true => rule.with("C", c)?,
                     false => rule,
@@ -96,7 +99,9 @@ impl OnlineSettings {
                 norm: norm.parse()?,
                 budget: budget.map(str::parse).transpose()?,
                 ..online::StreamSettings::default()
-            })
+            };
+            settings.check()?;
+            Ok(settings)
         })?;
         Ok(OnlineSettings { inner })
     }

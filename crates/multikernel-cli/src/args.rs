@@ -4,9 +4,10 @@
 use clap::Args;
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::error::Error as UsageError;
-use multikernel::data::{ScaleOption, Task, Views};
+use multikernel::Error;
+use multikernel::data::{ScaleOption, Task};
 use multikernel::gram::Indefinite;
-use multikernel::kernel::{KINDS, KernelSpec, choose};
+use multikernel::kernel::{KINDS, KernelSpec};
 use multikernel::loss::LOSSES;
 use multikernel::norm::NORMS;
 use multikernel::train::SOLVERS;
@@ -115,6 +116,11 @@ pub(crate) struct CommonArgs {
 }
 
 impl FileArgs {
+    /// The views that are cut out of columns.
+    pub(crate) fn cuts(&self) -> multikernel::Result<Vec<ViewCut>> {
+        self.views.iter().map(|view| view.parse()).collect()
+    }
+
     /// What the library is to load, within `memory` bytes.
     pub(crate) fn load_options(
         &self,
@@ -123,13 +129,12 @@ impl FileArgs {
     ) -> multikernel::Result<LoadOptions> {
         let named = self.features.iter().chain(&self.gram).chain(&self.labels);
         if named.into_iter().any(|file| file == "-") {
-            return Err(multikernel::Error::input(
+            return Err(Error::input(
                 "-",
                 "data is not read from stdin",
                 "save it to a file and name that (only 'online' reads a stream)",
             ));
         }
-        let views: Result<Vec<ViewCut>, _> = self.views.iter().map(|v| v.parse()).collect();
         Ok(LoadOptions {
             features: self.features.clone(),
             gram: self.gram.clone(),
@@ -137,7 +142,7 @@ impl FileArgs {
             label_column: self.label_column.clone(),
             label_key: self.label_key.clone(),
             id_column: self.id_column.clone(),
-            views: views?,
+            views: self.cuts()?,
             purpose,
             memory: Some(memory),
             // What would fill the memory is read from the file when it is needed.
@@ -147,6 +152,14 @@ impl FileArgs {
 }
 
 impl DataArgs {
+    /// Refuses words that mean nothing, before any file is read.
+    pub(crate) fn check(&self) -> multikernel::Result<()> {
+        self.files.cuts()?;
+        self.scale_options()?;
+        self.indefinite()?;
+        self.task().map(|_| ())
+    }
+
     pub(crate) fn scale_options(&self) -> multikernel::Result<Vec<ScaleOption>> {
         self.scale.iter().map(|s| s.parse()).collect()
     }
@@ -163,14 +176,6 @@ impl DataArgs {
 }
 
 impl KernelArgs {
-    /// The kernels of these views, and what was chosen automatically.
-    pub(crate) fn choose(
-        &self,
-        views: &Views,
-    ) -> multikernel::Result<(Vec<KernelSpec>, Vec<String>)> {
-        choose(&self.specs()?, &self.groups, views)
-    }
-
     /// The kernels as they were written.
     pub(crate) fn specs(&self) -> multikernel::Result<Vec<KernelSpec>> {
         let mut specs = Vec::new();
@@ -178,8 +183,7 @@ impl KernelArgs {
             specs.extend(KernelSpec::parse(spec)?);
         }
         if let Some(path) = &self.kernels {
-            let text =
-                std::fs::read_to_string(path).map_err(|e| multikernel::Error::io(path, e))?;
+            let text = std::fs::read_to_string(path).map_err(|e| Error::io(path, e))?;
             let read = KernelSpec::parse_toml(&text);
             specs.extend(read.map_err(|e| e.within(&path.display().to_string()))?);
         }
@@ -249,7 +253,7 @@ pub(crate) fn solvers() -> Vec<PossibleValue> {
 /// The number that was written for an option, or a sentence.
 pub(crate) fn parse_number(option: &str, text: &str) -> multikernel::Result<f64> {
     text.trim().parse().map_err(|_| {
-        multikernel::Error::input(
+        Error::input(
             option,
             format!("'{text}' is not a number"),
             "give a number such as 0.5 or 1e-3",

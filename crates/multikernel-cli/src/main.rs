@@ -2,7 +2,6 @@
 
 mod args;
 mod commands;
-mod machine;
 mod output;
 mod paths;
 mod progress;

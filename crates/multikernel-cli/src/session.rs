@@ -1,11 +1,11 @@
 //! What every command has at hand: threads, memory, progress, output; and the loading of data that they share.
 
 use crate::args::{CommonArgs, DataArgs};
-use crate::machine;
 use crate::output::Output;
 use crate::progress::Watcher;
 use anyhow::{Context, Result};
 use multikernel::data::{Dataset, Labels, Scaling, Targets, Task, Views, infer_task};
+use multikernel::machine;
 use multikernel_io::{Purpose, load};
 use serde::Serialize;
 use std::path::Path;
@@ -54,7 +54,7 @@ impl CommonArgs {
         let threads = self.threads.map_or(0, usize::from);
         let memory = match self.memory {
             Some(size) => size.0,
-            None => machine::resident_memory().unwrap_or(0) + machine::available_memory() / 4 * 3,
+            None => machine::resident_memory().unwrap_or(0) + machine::memory_to_use(),
         };
         Ok(Session {
             watcher: Watcher::new(self.quiet).context("listening to Ctrl-C")?,
@@ -104,11 +104,6 @@ impl Session {
         }
     }
 
-    /// Loads the files named.
-    pub(crate) fn load(&self, data: &DataArgs) -> Result<Loaded> {
-        self.prepare(self.read(data)?, data)
-    }
-
     /// Reads the files named, for training.
     pub(crate) fn read(&self, data: &DataArgs) -> Result<Dataset> {
         let options = data
@@ -117,13 +112,13 @@ impl Session {
         Ok(load(&options, &self.watcher)?)
     }
 
-    /// Scales features and finds out what is to be learned.
-    pub(crate) fn prepare(&self, dataset: Dataset, data: &DataArgs) -> Result<Loaded> {
+    /// Reads the files named, scales features and finds out what is to be learned.
+    pub(crate) fn load(&self, data: &DataArgs) -> Result<Loaded> {
         let Dataset {
             mut views,
             labels,
             mut notes,
-        } = dataset;
+        } = self.read(data)?;
         let scaling = Scaling::fit(&data.scale_options()?, &views)?;
         if !scaling.is_none() {
             views = scaling.apply(views)?;

@@ -5,7 +5,6 @@ mod written;
 
 pub(crate) use written::summary;
 
-use crate::args::KernelArgs;
 use crate::session::Session;
 use anyhow::Result;
 use multikernel::Error;
@@ -31,6 +30,34 @@ pub(crate) enum Source {
     File(PathBuf),
 }
 
+impl Source {
+    /// A file by its name; stdin without one, and for -.
+    pub(crate) fn named(name: Option<&String>) -> Source {
+        match name.map_or("-", String::as_str) {
+            "-" => Source::Stdin,
+            file => Source::File(PathBuf::from(file)),
+        }
+    }
+
+    /// What it is called in sentences.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Source::Stdin => "stdin".into(),
+            Source::File(path) => path.display().to_string(),
+        }
+    }
+
+    /// What its only view is called, where the lines name none: as the file, without its endings.
+    pub(crate) fn view(&self) -> String {
+        let Source::File(path) = self else {
+            return "stream".into();
+        };
+        let name = path.file_name().map(|n| n.to_string_lossy());
+        let name = name.as_deref().unwrap_or_default();
+        name.split('.').next().unwrap_or("stream").to_owned()
+    }
+}
+
 /// Where the source begins after an interruption.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Resume {
@@ -41,12 +68,13 @@ pub(crate) enum Resume {
 }
 
 /// What is to be done.
-pub(crate) struct Job<'a> {
+pub(crate) struct Job {
     pub(crate) source: Source,
     pub(crate) options: StreamOptions,
-    pub(crate) kernels: &'a KernelArgs,
     /// The kernels as they were written.
     pub(crate) specs: Vec<KernelSpec>,
+    /// The group of each given matrix; empty: each its own.
+    pub(crate) groups: Vec<String>,
     pub(crate) scale: Vec<ScaleOption>,
     pub(crate) settings: StreamSettings,
     /// Examples by which widths are chosen.
@@ -137,7 +165,7 @@ pub(crate) struct Start {
     notes: Vec<String>,
 }
 
-impl Job<'_> {
+impl Job {
     pub(crate) fn run(&self, start: Start, session: &Session, out: &mut dyn Write) -> Result<Done> {
         let Start {
             parser,

@@ -1,11 +1,11 @@
 //! What `train`, `tune` and `demo` share: the training, and a trained model in words: its weights, its certificate, what it reaches and how sure that is.
 
-use crate::machine;
 use crate::output::{number, setting, table, write_whole};
 use crate::session::{Session, command_line};
 use crate::weights::{self, Bar};
 use anyhow::Result;
 use multikernel::data::{Targets, Views};
+use multikernel::machine;
 use multikernel::observe::{Observer, Progress};
 use multikernel::pipeline::{Outcome, Training};
 use multikernel::problem::{Status, relative_gap};
@@ -74,18 +74,6 @@ pub(crate) struct Object<'a> {
     tuning: Option<&'a Tuning>,
 }
 
-/// The weights of all kernels.
-fn bars(result: &ResultObject) -> Vec<Bar> {
-    let kernels = result.kernels.iter();
-    kernels
-        .map(|kernel| Bar {
-            name: kernel.name.clone(),
-            group: kernel.group.clone(),
-            weight: kernel.weight.0.iter().sum::<f64>() / kernel.weight.0.len().max(1) as f64,
-        })
-        .collect()
-}
-
 impl Trained {
     /// Time and memory up to now.
     pub(crate) fn account(&mut self, session: &Session) {
@@ -120,7 +108,7 @@ impl Trained {
         let mut out = self.title();
         let sets = self.outcome.result.kernels.first();
         let sets = sets.map_or(1, |kernel| kernel.weight.0.len());
-        out.push_str(&weights::text(&bars(&self.outcome.result), sets));
+        out.push_str(&weights::text(&Bar::all(&self.outcome.result), sets));
         out.push_str(&self.certificate());
         out.push_str(&self.comparison());
         out.push_str(&self.stability());

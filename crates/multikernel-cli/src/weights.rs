@@ -1,6 +1,7 @@
 //! Kernel weights as bars.
 
 use crate::output::{number, table_left_from};
+use multikernel::record::ResultObject;
 
 /// Kernels and groups that are shown; JSON and the model have all.
 const LISTED: usize = 20;
@@ -13,6 +14,24 @@ pub(crate) struct Bar {
     pub(crate) name: String,
     pub(crate) group: String,
     pub(crate) weight: f64,
+}
+
+impl Bar {
+    pub(crate) fn new(name: &str, group: &str, weights: &[f64]) -> Bar {
+        Bar {
+            name: name.to_owned(),
+            group: group.to_owned(),
+            weight: weights.iter().sum::<f64>() / weights.len().max(1) as f64,
+        }
+    }
+
+    /// Those of all kernels of a result.
+    pub(crate) fn all(result: &ResultObject) -> Vec<Bar> {
+        let kernels = result.kernels.iter();
+        kernels
+            .map(|kernel| Bar::new(&kernel.name, &kernel.group, &kernel.weight.0))
+            .collect()
+    }
 }
 
 /// The weights of kernels and, where groups hold several of them, of groups.

@@ -153,6 +153,21 @@ impl Error {
     }
 }
 
+/// Refuses what is no positive finite number.
+///
+/// # Errors
+/// A sentence that names `place`.
+pub fn check_positive(place: &str, value: f64) -> Result<()> {
+    match value > 0.0 && value.is_finite() {
+        true => Ok(()),
+        false => Err(Error::input(
+            place,
+            format!("it is {value}"),
+            "give a positive finite number",
+        )),
+    }
+}
+
 /// Shows a number of bytes the way people read it.
 #[derive(Debug, Clone, Copy)]
 pub struct Bytes(pub u64);

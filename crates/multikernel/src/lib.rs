@@ -89,6 +89,7 @@ mod huge_pages;
 pub mod inspect;
 pub mod kernel;
 pub mod loss;
+pub mod machine;
 mod math;
 pub mod measure;
 pub mod model;

@@ -15,6 +15,20 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+/// Metrics and what they are called in words, in the order in which they are shown.
+const METRICS: [(&str, &str); 10] = [
+    ("accuracy", "accuracy"),
+    ("balanced_accuracy", "balanced accuracy"),
+    ("mcc", "Matthews correlation"),
+    ("auc", "AUC"),
+    ("log_loss", "log loss"),
+    ("calibration_error", "calibration error"),
+    ("r2", "R²"),
+    ("mae", "mean absolute error"),
+    ("rmse", "root mean square error"),
+    ("accepted", "accepted"),
+];
+
 /// A confusion matrix of more classes is not shown as text.
 const SHOWN_CLASSES: usize = 20;
 
@@ -100,6 +114,7 @@ fn judge(session: &Session, arguments: &Arguments) -> Result<()> {
         .reads(&arguments.model)
         .reads_data(&arguments.files)
         .check()?;
+    arguments.files.cuts()?;
     let model = Model::load(&arguments.model)?;
     let Judged {
         evaluation,
@@ -112,12 +127,11 @@ fn judge(session: &Session, arguments: &Arguments) -> Result<()> {
         Known::Real(truth) => Residuals::new(truth, &scores.values),
         Known::Classes(_) | Known::Nothing => None,
     };
-    let metrics = evaluation.metrics.iter();
     let outcome = Outcome {
         model: arguments.model.clone(),
         task: model.task(),
         n_samples: evaluation.n,
-        metrics: metrics.map(|(name, m)| (name.clone(), m.value)).collect(),
+        metrics: evaluation.values(),
         evaluation,
         classes: model.classes().to_vec(),
         residuals,
@@ -132,20 +146,8 @@ fn judge(session: &Session, arguments: &Arguments) -> Result<()> {
 }
 
 /// Metrics with their intervals as a table.
-pub(crate) fn metrics_text(evaluation: &Evaluation) -> String {
-    let names = [
-        ("accuracy", "accuracy"),
-        ("balanced_accuracy", "balanced accuracy"),
-        ("mcc", "Matthews correlation"),
-        ("auc", "AUC"),
-        ("log_loss", "log loss"),
-        ("calibration_error", "calibration error"),
-        ("r2", "R²"),
-        ("mae", "mean absolute error"),
-        ("rmse", "root mean square error"),
-        ("accepted", "accepted"),
-    ];
-    let rows: Vec<Vec<String>> = names
+fn metrics_text(evaluation: &Evaluation) -> String {
+    let rows: Vec<Vec<String>> = METRICS
         .iter()
         .filter_map(|(key, name)| {
             let metric = evaluation.metrics.get(*key)?;

@@ -9,6 +9,7 @@ use clap::Args;
 use multikernel::Error;
 use multikernel::data::{ViewData, Views};
 use multikernel::gram::{KernelSet, Options};
+use multikernel::kernel::choose;
 use multikernel::observe::{self, Observer};
 use multikernel_io::{ArraySink, ArrayWriter};
 use serde::Serialize;
@@ -79,10 +80,12 @@ fn compute(session: &Session, arguments: &Arguments) -> Result<()> {
         .reads_kernels(&arguments.kernels)
         .writes_arrays("out", &arguments.out)
         .check()?;
+    arguments.data.check()?;
+    let specs = arguments.kernels.specs()?;
     // Made first: a folder that does not exist is better said before the work than after it.
     let mut writer = ArrayWriter::create(&arguments.out)?;
     let loaded = session.load(&arguments.data)?;
-    let (specs, chosen) = arguments.kernels.choose(&loaded.views)?;
+    let (specs, chosen) = choose(&specs, &arguments.kernels.groups, &loaded.views)?;
     let load = session.elapsed();
     let mut notes = loaded.notes;
     notes.extend(chosen);

@@ -7,19 +7,20 @@ use crate::session::{Cost, Loaded, Session};
 use anyhow::Result;
 use clap::Args;
 use multikernel::data::Task;
+use multikernel::error::check_positive;
 use multikernel::gram::Options;
 use multikernel::inspect::{
     DataReport, KernelReport, KernelSummary, Report, TargetReport, ViewContents, inspect,
 };
-use multikernel::kernel::KernelSpec;
+use multikernel::kernel::{KernelSpec, choose};
 use multikernel_io::holds_given_matrices;
 use serde::Serialize;
 
 /// Kernels, views and classes that are listed as text; JSON has all.
 const LISTED: usize = 30;
-/// Up to so many kernels, all pairs are shown; of more, the most and the least alike.
+/// All pairs of kernels are shown up to this number of kernels; of more, the most and the least alike.
 const WHOLE_TABLE: usize = 8;
-/// So many of the most and least alike pairs.
+/// Pairs shown of the most alike, and of the least alike.
 const EXTREME_PAIRS: usize = 5;
 
 /// Look at a model, or at data and kernels: weights; shapes, classes, alignments, eigenvalues, warnings
@@ -76,6 +77,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         {
             return super::inspect_model::look(&session, file);
         }
+        arguments.data.check()?;
+        let specs = arguments.kernels.specs()?;
+        if let Some(cost) = arguments.rank {
+            check_positive("rank", cost)?;
+        }
         let mut data = arguments.data.clone();
         for file in &arguments.files {
             if holds_given_matrices(file)? {
@@ -85,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             }
         }
         let loaded = session.load(&data)?;
-        let (specs, notes) = arguments.kernels.choose(&loaded.views)?;
+        let (specs, notes) = choose(&specs, &arguments.kernels.groups, &loaded.views)?;
         look(&session, loaded, &specs, notes, arguments.rank)
     })
 }

@@ -130,11 +130,7 @@ impl Outcome {
         let bars: Vec<Bar> = self
             .kernels
             .iter()
-            .map(|kernel| Bar {
-                name: kernel.name.clone(),
-                group: kernel.group.clone(),
-                weight: kernel.weights.iter().sum::<f64>() / kernel.weights.len().max(1) as f64,
-            })
+            .map(|kernel| Bar::new(&kernel.name, &kernel.group, &kernel.weights))
             .collect();
         out.push_str(&weights::text(&bars, self.problems()));
         out.push_str(&format!(

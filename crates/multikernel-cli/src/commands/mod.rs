@@ -6,6 +6,7 @@ mod gram;
 mod inspect;
 mod inspect_model;
 mod online;
+mod options;
 mod predict;
 mod report;
 mod shell;

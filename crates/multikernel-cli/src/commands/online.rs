@@ -1,8 +1,6 @@
 //! `multikernel online`: learns from a stream, one example at a time.
 
 use crate::args::{CommonArgs, KernelArgs, parse_number};
-use crate::machine;
-use crate::output::write_whole;
 use crate::paths::Paths;
 use crate::session::Session;
 use crate::stream::{Done, Job, Resume, Source, checkpoint_option, needs_block, summary};
@@ -10,12 +8,12 @@ use crate::weights::{self, Bar};
 use anyhow::Result;
 use clap::Args;
 use multikernel::Error;
-use multikernel::data::{ScaleOption, Task};
+use multikernel::data::ScaleOption;
+use multikernel::machine;
 use multikernel::online::{Budget, MistakeBound, Pass, Rule, StreamSettings};
-use multikernel::record::{KernelObject, NormObject, OneOrMany, Seconds};
+use multikernel::record::{ResultObject, Seconds};
 use multikernel_io::{StreamOptions, ViewCut};
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -113,7 +111,7 @@ struct Options {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     classes: Vec<String>,
 
-    /// At most so many support vectors; beyond, the oldest goes, the smallest, or the smallest projected on the one most like
+    /// The largest number of support vectors; beyond, the oldest goes, the smallest, or the smallest projected on the one most like
     /// it
     #[arg(long, value_name = "N[:oldest|smallest|project]")]
     budget: Option<String>,
@@ -130,7 +128,7 @@ struct Options {
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     waiting: usize,
 
-    /// Keeps the state in a file, which is a model, every so many examples [default: 1000] and at the end
+    /// Keeps the state in a file, which is a model, every EVERY examples [default: 1000] and at the end
     #[arg(long, value_name = "FILE[:EVERY]")]
     checkpoint: Option<String>,
 
@@ -153,32 +151,11 @@ struct Options {
     scores: bool,
 }
 
-/// The result object.
+/// The result object, with what only streams have.
 #[derive(Serialize)]
 struct Outcome {
-    status: &'static str,
-    task: Task,
-    solver: &'static str,
-    multiclass: Option<&'static str>,
-    norm: NormObject,
-    #[serde(rename = "C")]
-    c: Option<f64>,
-    bias: Option<f64>,
-    primal: Option<f64>,
-    dual: Option<f64>,
-    relative_gap: Option<f64>,
-    objective_scale: &'static str,
-    kernels: Vec<KernelObject>,
-    n_samples: u64,
-    n_classes: usize,
-    n_support: usize,
-    iterations: u64,
-    seconds: Seconds,
-    peak_memory_bytes: Option<u64>,
-    metrics: BTreeMap<&'static str, f64>,
-    baselines: BTreeMap<String, serde_json::Value>,
-    seed: u64,
-    warnings: Vec<String>,
+    #[serde(flatten)]
+    result: ResultObject,
     classes: Vec<String>,
     passes: Vec<Pass>,
     /// Labelled examples, mistakes up to there, size of the support.
@@ -230,7 +207,8 @@ fn online(session: &Session, arguments: &Arguments, lines_to_stdout: bool) -> Re
     let output = &session.output;
     output.notes(&done.notes)?;
     output.text(&summary(&done))?;
-    output.text(&weights::text(&bars(&done), 1))?;
+    let result = outcome(session, &done);
+    output.text(&weights::text(&Bar::all(&result.result), 1))?;
     if let Some((file, _)) = &job.checkpoint {
         output.text(&format!(
             "state after line {} of pass {} written to {}\n",
@@ -240,7 +218,6 @@ fn online(session: &Session, arguments: &Arguments, lines_to_stdout: bool) -> Re
         ))?;
     }
     output.warnings(done.online.warnings())?;
-    let result = outcome(session, &done);
     match &output.json {
         // stdout holds a JSON line for every example: one more for the result
         Some(path) if path == Path::new("-") && lines_to_stdout => {
@@ -249,58 +226,28 @@ fn online(session: &Session, arguments: &Arguments, lines_to_stdout: bool) -> Re
             io::stdout().write_all(&line)?;
             Ok(())
         }
-        Some(path) if path != Path::new("-") => {
-            let mut text = serde_json::to_string_pretty(&result)?;
-            text.push('\n');
-            write_whole(path, text.as_bytes())
-        }
         _ => output.json(&result),
     }
 }
 
 impl Arguments {
     /// What these words say, before anything is read.
-    fn job(&self) -> Result<Job<'_>> {
+    fn job(&self) -> Result<Job> {
         let options = &self.options;
-        let name = self.stream.as_ref().or(self.features.as_ref());
-        let name = name.map_or("-", String::as_str);
-        let source = match name {
-            "-" => Source::Stdin,
-            file => Source::File(PathBuf::from(file)),
-        };
-        if options.epochs > 1 && source == Source::Stdin {
-            return Err(Error::input(
-                "epochs",
-                "a stream from stdin comes once",
-                "give a file for several passes",
-            )
-            .into());
-        }
-        if options.epochs > 1 && options.resume == Some(Resume::Position) {
-            return Err(Error::input(
-                "epochs",
-                "further passes need all lines, and --resume position says that the source begins behind some",
-                "give --resume with the whole file",
-            )
-            .into());
-        }
-        let whole = match &source {
-            Source::Stdin => "stream".to_owned(),
-            Source::File(path) => {
-                let stem = path.file_name().map(|n| n.to_string_lossy().into_owned());
-                let stem = stem.unwrap_or_default();
-                stem.split('.').next().unwrap_or("stream").to_owned()
-            }
-        };
+        let source = Source::named(self.stream.as_ref().or(self.features.as_ref()));
+        options.check_passes(&source)?;
         let views: multikernel::Result<Vec<ViewCut>> =
             self.views.iter().map(|v| v.parse()).collect();
         let scale: multikernel::Result<Vec<ScaleOption>> =
             self.scale.iter().map(|s| s.parse()).collect();
-        let scale = scale?;
+        let (views, scale) = (views?, scale?);
+        let settings = options.settings()?;
+        settings.check()?;
         let specs = self.kernels.specs()?;
         let chosen = specs.is_empty() || needs_block(&specs, &scale);
         let checkpoint = options.checkpoint.as_deref().map(checkpoint_option);
         let checkpoint = checkpoint.transpose()?;
+        let format = self.format.as_deref().map(str::parse).transpose()?;
         let mut paths = Paths::of(&self.common);
         if let Source::File(file) = &source {
             paths.reads(file);
@@ -315,21 +262,18 @@ impl Arguments {
         paths.check()?;
         Ok(Job {
             options: StreamOptions {
-                name: match &source {
-                    Source::Stdin => "stdin".into(),
-                    Source::File(path) => path.display().to_string(),
-                },
-                format: self.format.as_deref().map(str::parse).transpose()?,
+                name: source.name(),
+                format,
                 label_column: self.label_column.clone(),
                 id_column: self.id_column.clone(),
-                views: views?,
-                whole,
+                views,
+                whole: source.view(),
             },
             source,
-            kernels: &self.kernels,
             specs,
+            groups: self.kernels.groups.clone(),
             scale,
-            settings: options.settings()?,
+            settings,
             first_block: match chosen {
                 true => options.block as usize,
                 false => 1,
@@ -345,6 +289,23 @@ impl Arguments {
 }
 
 impl Options {
+    /// Several passes need all lines again.
+    fn check_passes(&self, source: &Source) -> multikernel::Result<()> {
+        let wrong = |found: &str, remedy: &str| Err(Error::input("epochs", found, remedy));
+        match (self.epochs, source, self.resume) {
+            (0 | 1, ..) => Ok(()),
+            (_, Source::Stdin, _) => wrong(
+                "a stream from stdin comes once",
+                "give a file for several passes",
+            ),
+            (_, _, Some(Resume::Position)) => wrong(
+                "further passes need all lines, and --resume position says that the source begins behind some",
+                "give --resume with the whole file",
+            ),
+            _ => Ok(()),
+        }
+    }
+
     fn settings(&self) -> multikernel::Result<StreamSettings> {
         let mut rule: Rule = self.solver.parse()?;
         let parameters = [("C", &self.c), ("lambda", &self.lambda), ("eta", &self.eta)];
@@ -368,81 +329,23 @@ impl Options {
     }
 }
 
-fn bars(done: &Done) -> Vec<Bar> {
-    let weights = done.online.weights();
-    let kernels = done.online.kernels().iter().zip(weights);
-    kernels
-        .map(|(kernel, weight)| Bar {
-            name: kernel.name.clone(),
-            group: kernel.group.clone(),
-            weight,
-        })
-        .collect()
-}
-
 fn outcome(session: &Session, done: &Done) -> Outcome {
     let (online, report) = (&done.online, done.online.report());
-    let settings = online.settings();
     let total = session.elapsed();
-    let norms = online.group_norms();
-    let kernels = online.kernels().iter().zip(online.weights()).enumerate();
-    let mut metrics = BTreeMap::from([
-        (
-            "mistakes",
-            report.passes.first().map_or(0, |p| p.mistakes) as f64,
-        ),
-        ("online_error", report.online_error()),
-        (
-            "labelled",
-            report.passes.first().map_or(0, |p| p.labelled) as f64,
-        ),
-    ]);
-    if report.passes.len() > 1
-        && let Some(last) = report.passes.last()
-    {
-        metrics.insert("last_pass_error", last.error());
+    let mut result = ResultObject::of_stream(online);
+    if done.stopped {
+        result.status = "stopped";
     }
+    result.seconds = Seconds {
+        load: 0.0,
+        kernels: done.ready,
+        train: total - done.ready,
+        total,
+    };
+    result.peak_memory_bytes = machine::peak_memory();
+    result.seed = session.seed;
     Outcome {
-        status: match done.stopped {
-            true => "stopped",
-            false => "max-iterations",
-        },
-        task: Task::Classify,
-        solver: settings.rule.name(),
-        multiclass: (!settings.binary).then_some("joint"),
-        norm: NormObject::new(online.norm()),
-        c: match settings.rule {
-            Rule::PassiveAggressive { c } | Rule::Omcl { c } => Some(c),
-            _ => None,
-        },
-        bias: None,
-        primal: None,
-        dual: None,
-        relative_gap: None,
-        objective_scale: "sum",
-        kernels: kernels
-            .map(|(m, (kernel, weight))| KernelObject {
-                name: kernel.name.clone(),
-                group: kernel.group.clone(),
-                weight: OneOrMany(vec![weight]),
-                group_norm: OneOrMany(norms.iter().map(|norms| norms[m]).collect()),
-            })
-            .collect(),
-        n_samples: online.n_seen(),
-        n_classes: online.classes().len(),
-        n_support: online.n_support(),
-        iterations: report.updates,
-        seconds: Seconds {
-            load: 0.0,
-            kernels: done.ready,
-            train: total - done.ready,
-            total,
-        },
-        peak_memory_bytes: machine::peak_memory(),
-        metrics,
-        baselines: BTreeMap::new(),
-        seed: session.seed,
-        warnings: online.warnings().to_vec(),
+        result,
         classes: online.classes().to_vec(),
         passes: report.passes.clone(),
         curve: report.curve.points().to_vec(),

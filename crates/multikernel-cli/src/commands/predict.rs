@@ -81,6 +81,7 @@ fn predict(session: &Session, arguments: &Arguments) -> Result<()> {
         .reads_data(&arguments.files)
         .writes_or_prints("out", &arguments.out)
         .check()?;
+    arguments.files.cuts()?;
     let model = Model::load(&arguments.model)?;
     if arguments.probabilities && model.calibration().is_none() {
         return Err(Error::input(
@@ -108,33 +109,31 @@ fn predict(session: &Session, arguments: &Arguments) -> Result<()> {
         with_scores: arguments.scores,
         with_probabilities: arguments.probabilities,
         observer: &session.watcher,
-        kept: labels.is_some().then(Vec::new),
+        kept: None,
     };
     let first = writer.block(0)?;
+    writer.kept = labels.is_some().then(|| Scores {
+        names: first.names.clone(),
+        values: Vec::new(),
+    });
     let out = &arguments.out;
-    let mut failed = None;
-    let written = if stdout {
+    if stdout {
         let mut stdout = BufWriter::new(io::stdout().lock());
-        writer
-            .write(first, &mut stdout, &mut failed)
-            .and_then(|()| stdout.flush())
+        writer.write(first, &mut stdout)?;
+        // No context: a closed pipe must be seen as such.
+        stdout.flush()?;
     } else {
         let mut file = WholeFile::create(out)?;
-        let written = writer.write(first, &mut file, &mut failed);
-        if failed.is_none() {
-            written.map_err(|e| Error::io(out, e))?;
-            file.finish()?;
-        }
-        Ok(())
-    };
-    if let Some(error) = failed {
-        return Err(error.into());
+        let written = writer.write(first, &mut file);
+        written.map_err(|error| match error.downcast::<io::Error>() {
+            Ok(error) => Error::io(out, error).into(),
+            Err(error) => error,
+        })?;
+        file.finish()?;
     }
-    // No context: a closed pipe must be seen as such.
-    written?;
     session.watcher.clear();
     let metrics = match (labels, writer.kept) {
-        (Some(labels), Some(values)) => measured(&model, &labels, values, &mut notes),
+        (Some(labels), Some(scores)) => measured(&model, &labels, &scores, &mut notes),
         _ => BTreeMap::new(),
     };
     let outcome = Outcome {
@@ -159,7 +158,7 @@ struct Writer<'a> {
     with_probabilities: bool,
     observer: &'a dyn Observer,
     /// All scores, where they are to be compared with labels.
-    kept: Option<Vec<f64>>,
+    kept: Option<Scores>,
 }
 
 impl Writer<'_> {
@@ -168,13 +167,8 @@ impl Writer<'_> {
         block_scores(self.model, self.views, start, self.observer)
     }
 
-    /// Errors of the library go to `failed`; an error of any kind leaves no file.
-    fn write(
-        &mut self,
-        first: Scores,
-        out: &mut dyn Write,
-        failed: &mut Option<Error>,
-    ) -> io::Result<()> {
+    /// Writes all, from the first block on.
+    fn write(&mut self, first: Scores, out: &mut dyn Write) -> Result<()> {
         self.header(&first, out)?;
         let n = self.views.len();
         let mut scores = first;
@@ -183,18 +177,12 @@ impl Writer<'_> {
             self.rows(start, &scores, out)?;
             start += scores.len();
             if let Some(kept) = &mut self.kept {
-                kept.append(&mut scores.values);
+                kept.values.append(&mut scores.values);
             }
             if start >= n || scores.names.is_empty() {
                 return Ok(());
             }
-            scores = match self.block(start) {
-                Ok(scores) => scores,
-                Err(error) => {
-                    *failed = Some(error);
-                    return Err(io::Error::other("prediction failed"));
-                }
-            };
+            scores = self.block(start)?;
         }
     }
 
@@ -253,18 +241,12 @@ fn field(text: &str) -> Cow<'_, str> {
 fn measured(
     model: &Model,
     labels: &Labels,
-    values: Vec<f64>,
+    scores: &Scores,
     notes: &mut Vec<String>,
 ) -> BTreeMap<String, f64> {
-    let names = match (model.task(), model.classes()) {
-        (Task::Classify, [_, second]) => vec![second.clone()],
-        (Task::Classify, classes) => classes.to_vec(),
-        (Task::Regress | Task::OneClass, _) => vec!["score".into()],
-    };
-    let scores = Scores { names, values };
-    let predictions = model.predictions(&scores);
+    let predictions = model.predictions(scores);
     match Known::new(model, Some(labels), notes) {
-        Ok(known) => measure(&predictions, &scores, known.truth()),
+        Ok(known) => measure(&predictions, scores, known.truth()),
         Err(_) => {
             notes
                 .push("the labels are no numbers and are not compared with the predictions".into());

@@ -72,6 +72,7 @@ fn draw(session: &Session, arguments: &Arguments) -> Result<()> {
         .reads_data(&arguments.files)
         .writes_or_prints("out", &arguments.out)
         .check()?;
+    let given = arguments.check()?;
     let mut model = Model::load(&arguments.model)?;
     let files = arguments.files(&model);
     let mut outcome = Outcome {
@@ -82,17 +83,12 @@ fn draw(session: &Session, arguments: &Arguments) -> Result<()> {
         cost: session.cost(0.0, 0.0),
         notes: Vec::new(),
     };
-    let given = !(files.features.is_empty() && files.gram.is_empty());
     if given {
         let judged = samples::judge(session, &model, &files, " of another file")?;
         let evaluation = judged.evaluation;
         outcome.notes = judged.notes;
         outcome.n_samples = evaluation.n;
-        outcome.metrics = evaluation
-            .metrics
-            .iter()
-            .map(|(name, interval)| (name.clone(), interval.value))
-            .collect();
+        outcome.metrics = evaluation.values();
         let record = Record {
             evaluation: Some(Evaluation {
                 given: true,
@@ -114,13 +110,6 @@ fn draw(session: &Session, arguments: &Arguments) -> Result<()> {
             keys.remove("baselines");
         }
         model.set_training(training);
-    } else if files.labels.is_some() || files.label_column.is_some() {
-        return Err(Error::input(
-            "labels",
-            "there are no samples beside them",
-            "give --features, --gram or --data too",
-        )
-        .into());
     }
     write(&model, &arguments.out)?;
     outcome.cost = session.cost(outcome.cost.seconds.load, 0.0);
@@ -144,6 +133,21 @@ pub(super) fn write(model: &Model, out: &Path) -> Result<()> {
 }
 
 impl Arguments {
+    /// Refuses words that mean nothing; says whether there are samples to measure the model on.
+    fn check(&self) -> multikernel::Result<bool> {
+        let files = &self.files;
+        files.cuts()?;
+        let given = !(self.data.is_empty() && files.features.is_empty() && files.gram.is_empty());
+        match given || (files.labels.is_none() && files.label_column.is_none()) {
+            true => Ok(given),
+            false => Err(Error::input(
+                "labels",
+                "there are no samples beside them",
+                "give --features, --gram or --data too",
+            )),
+        }
+    }
+
     /// The files named, those of `--data` among them.
     fn files(&self, model: &Model) -> FileArgs {
         let mut files = self.files.clone();

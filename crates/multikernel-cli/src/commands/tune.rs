@@ -1,22 +1,20 @@
 //! `multikernel tune`: chooses kernels, norm and C by cross-validation, and trains with them.
 
 use super::Ending;
-use super::train::{Options, finish, matrix, optional};
+use super::options::{Options, matrix};
+use super::train::finish;
 use crate::args::{CommonArgs, DataArgs, KernelArgs, parse_number};
 use crate::output::{setting, table};
-use crate::session::{self, Session};
+use crate::session::Session;
 use crate::training;
 use anyhow::Result;
 use clap::Args;
-use multikernel::data::{Labels, Split, Targets};
-use multikernel::gram;
-use multikernel::measure::Metric;
+use multikernel::Error;
+use multikernel::data::Labels;
 use multikernel::norm::NormSpec;
-use multikernel::pipeline::Training;
+use multikernel::pipeline::{Bank, KeptSearch, Search};
 use multikernel::record::Tuning;
-use multikernel::select::{Checkpoint, Grid, Identity, Recipe, Rule, SHARED};
-use multikernel::{Error, Mkl};
-use multikernel_io::{load_labels, load_numbers};
+use multikernel_io::load_labels;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -127,145 +125,69 @@ pub(crate) fn run(arguments: &Arguments) -> Result<Ending> {
 }
 
 fn tune(session: &Session, arguments: &Arguments) -> Result<Ending> {
-    let (options, search) = (&arguments.options, &arguments.search);
-    let holdout = optional("holdout", options.holdout.as_deref())?;
-    if holdout.is_some() && search.fold_groups.is_some() {
-        return Err(Error::input(
-            "holdout and fold-groups",
-            "samples held out would be parted from others of their group",
-            "give --validation with samples of other groups, or --nested",
-        )
-        .into());
-    }
-    let mut mkl = options.mkl()?;
-    mkl.stochastic.seed = session.seed;
-    let scale = arguments.data.scale_options()?;
-    let indefinite = arguments.data.indefinite()?;
-    arguments.data.task()?;
-    let metric: Option<Metric> = search.metric.as_deref().map(str::parse).transpose()?;
-    let mut grid = search.grid()?;
-    let mut paths = options.paths(&arguments.common, &arguments.data, &arguments.model);
+    let Arguments { data, options, .. } = arguments;
+    let memory = || session.memory_left();
+    let mut search = arguments.search(session)?;
+    search.training.memory = &memory;
+    let mut paths = options.paths(&arguments.common, data, &arguments.model);
     paths
         .reads_all(&arguments.banks.kernels)
-        .reads_all(&search.fold_groups);
-    for (norm, _) in &grid.norms {
+        .reads_all(&arguments.search.fold_groups);
+    for (norm, _) in &search.norms {
         paths.reads_norm(norm);
     }
-    if let Some(file) = &search.checkpoint {
+    if let Some(file) = &arguments.search.checkpoint {
         paths.writes("checkpoint", file);
     }
     paths.check()?;
-    for (norm, values) in &mut grid.norms {
+    search.banks = arguments.banks.each()?;
+    search.check(data.task()?)?;
+    for (norm, values) in &mut search.norms {
         if let NormSpec::NonIsotropic(file) = norm {
             *values = matrix(session, file)?;
         }
     }
-    let memory = session.memory_left();
-    if let Some(file) = &options.sample_weight {
-        mkl.sample_weight = Some(load_numbers(file, Some(memory), &session.watcher)?);
+    options.read_weights(session, &mut search.training.mkl)?;
+    if let Some(file) = &arguments.search.fold_groups {
+        let groups = load_labels(file, Some(session.memory_left()), &session.watcher)?;
+        search.fold_groups = Some(numbered(&groups));
     }
-    let groups = match &search.fold_groups {
-        None => None,
-        Some(file) => Some(numbered(&load_labels(
-            file,
-            Some(memory),
-            &session.watcher,
-        )?)),
-    };
+    let (views, targets) = options.read(session, data, &mut search.training)?;
+    search.check(Some(targets.task()))?;
 
-    let dataset = session.read(&arguments.data)?;
-    let (views, mut notes) = (dataset.views, dataset.notes);
-    let task = session::task(&arguments.data, dataset.labels.as_ref(), &mut notes)?;
-    options.check(task)?;
-    let targets = Targets::new(dataset.labels.as_ref(), task, views.len())?;
-    grid.metric = metric.unwrap_or(Metric::usual(&targets));
-    grid.metric.check(&targets)?;
-    let validation = match options.validation.is_empty() {
-        true => None,
-        false => {
-            Some(options.validation(session, &arguments.data, &views, &targets, &mut notes)?)
-        }
-    };
-    let kernels = arguments.banks.each();
-    let mut banks = Vec::with_capacity(kernels.len());
-    for (name, bank) in &kernels {
-        let (specs, _) = bank.choose(&views)?;
-        banks.push((name.clone(), specs));
-    }
-    // The same split as training makes: samples held out are not searched on.
-    let split = match holdout {
-        Some(share) => Some(Split::holdout(share, &targets, views.len(), session.seed)?),
-        None => None,
-    };
-    check_count(
-        "sample-weight",
-        mkl.sample_weight.as_ref().map(Vec::len),
-        views.len(),
-    )?;
-    let mut recipe = Recipe {
-        views: views.clone(),
-        targets: targets.clone(),
-        banks,
-        scale: scale.clone(),
-        options: gram::Options {
-            memory: session.memory_left(),
-            seed: session.seed,
-            indefinite,
-        },
-        mkl: mkl.clone(),
-        grid,
-        folds: search.folds,
-        groups,
-        seed: session.seed,
-    };
-    if let Some(split) = &split {
-        recipe = recipe.part(&split.training)?;
-    }
-    recipe.check()?;
-    notes.push(SHARED.into());
     let before = session.elapsed();
-    let Some(mut tuning) = look(session, &recipe, search, &mut notes)? else {
+    let found = search.find(&views, &targets, &session.watcher)?;
+    session.watcher.clear();
+    if found.stopped
+        && let Some(KeptSearch { file, .. }) = &search.kept
+    {
+        session.output.text(&format!(
+            "stopped: what was done is in {}; the same command with --resume goes on from there\n",
+            file.display()
+        ))?;
         return Ok(Ending::Stopped);
-    };
-    if let (Some(outer), false) = (search.nested, session.watcher.stopped()) {
-        match recipe.nested(outer, &session.watcher) {
-            Ok(interval) => tuning.nested = Some(interval),
-            Err(Error::Stopped) => {
-                notes.push("stopped before the nested cross-validation was done".into())
-            }
-            Err(error) => return Err(error.into()),
-        }
-        session.watcher.clear();
+    }
+    let tuning = found.tuning.ok_or(Error::Stopped)?;
+    if found.stopped {
+        let best = format!(
+            "the best of {} of {} points, tried on {} of {} folds",
+            tuning.points.len(),
+            search.points(),
+            tuning.folds,
+            search.folds
+        );
+        session.output.text(&format!(
+            "stopped: now training with {best} (Ctrl-C ends that, too)\n"
+        ))?;
+        search.training.notes.push(format!(
+            "stopped: the model is {best}, without baselines and stability (--checkpoint FILE keeps a search that is stopped)"
+        ));
     }
     let stopped = session.watcher.stopped();
     if stopped {
         session.watcher.go_on();
     }
-    let point = &tuning.points[tuning.chosen];
-    let (norm, matrix) = recipe.grid.norms[point.norm].clone();
-    let cost = recipe.grid.costs[point.cost];
-    let bank = &kernels[point.bank].1;
-    drop(recipe);
-    let training = Training {
-        mkl: Mkl {
-            norm,
-            matrix,
-            c: cost,
-            ..mkl
-        },
-        kernels: bank.specs()?,
-        groups: bank.groups.clone(),
-        scale,
-        indefinite,
-        validation,
-        holdout,
-        // Whoever stops a search wants its model now.
-        baselines: !options.no_baselines && !stopped,
-        probabilities: options.probabilities,
-        stability: options.stability.filter(|_| !stopped),
-        notes,
-        ..Training::default()
-    };
+    let training = search.training(&tuning, stopped);
     let searched = session.elapsed() - before;
     let mut trained = training::train(training, views, targets, session)?;
     // What stands between reading and training is not reading.
@@ -276,115 +198,54 @@ fn tune(session: &Session, arguments: &Arguments) -> Result<Ending> {
     finish(session, trained, &first, &arguments.model, options)
 }
 
-/// Searches, and keeps what was done in the checkpoint; none if that is all that is left of a search that was stopped.
-fn look(
-    session: &Session,
-    recipe: &Recipe,
-    search: &SearchArgs,
-    notes: &mut Vec<String>,
-) -> Result<Option<Tuning>> {
-    let mut known = Vec::new();
-    let checkpoint = match &search.checkpoint {
-        None => None,
-        Some(file) => {
-            let identity = Identity::of(recipe);
-            Some(match search.resume && file.exists() {
-                true => {
-                    let (checkpoint, fits) = Checkpoint::resume(file, &identity)?;
-                    notes.push(format!(
-                        "{} trainings of an earlier search are in {} and were not done again",
-                        fits.len(),
-                        file.display()
-                    ));
-                    known = fits;
-                    checkpoint
-                }
-                false => Checkpoint::create(file, &identity)?,
-            })
-        }
-    };
-    let told = |fit: &multikernel::select::Fit| {
-        if let Some(checkpoint) = &checkpoint {
-            checkpoint.add(fit);
-        }
-    };
-    let found = recipe.search(&known, &told, &session.watcher)?;
-    session.watcher.clear();
-    if let Some(checkpoint) = &checkpoint {
-        checkpoint.finish()?;
-    }
-    let all = recipe.banks.len() * recipe.grid.norms.len() * recipe.grid.costs.len();
-    match (found.stopped, found.tuning, &search.checkpoint) {
-        (false, Some(tuning), _) => Ok(Some(tuning)),
-        (true, _, Some(file)) => {
-            session.output.text(&format!(
-                "stopped: what was done is in {}; the same command with --resume goes on from there\n",
-                file.display()
-            ))?;
-            Ok(None)
-        }
-        (true, Some(tuning), None) => {
-            let best = format!(
-                "the best of {} of {all} points, tried on {} of {} folds",
-                tuning.points.len(),
-                tuning.folds,
-                recipe.folds
-            );
-            session.output.text(&format!(
-                "stopped: now training with {best} (Ctrl-C ends that, too)\n"
-            ))?;
-            notes.push(format!(
-                "stopped: the model is {best}, without baselines and stability (--checkpoint FILE keeps a search that is stopped)"
-            ));
-            Ok(Some(tuning))
-        }
-        (_, None, _) => Err(Error::Stopped.into()),
-    }
-}
-
-impl SearchArgs {
-    fn grid(&self) -> multikernel::Result<Grid> {
+impl Arguments {
+    /// What these words say, before any file is read; groups of the folds stand in a file, and are as good as there.
+    fn search(&self, session: &Session) -> multikernel::Result<Search<'static>> {
+        let words = &self.search;
         let norm = |text: &String| -> multikernel::Result<(NormSpec, Vec<f64>)> {
             Ok((text.trim().parse()?, Vec::new()))
         };
         let cost = |text: &String| parse_number("C", text);
-        let rule: Rule = self.rule.parse()?;
-        Ok(Grid {
-            norms: self.norm.iter().map(norm).collect::<Result<_, _>>()?,
-            costs: self.costs.iter().map(cost).collect::<Result<_, _>>()?,
-            metric: Metric::Accuracy,
-            rule,
+        Ok(Search {
+            training: self.options.training(session, &self.data)?,
+            banks: Vec::new(),
+            norms: words.norm.iter().map(norm).collect::<Result<_, _>>()?,
+            costs: words.costs.iter().map(cost).collect::<Result<_, _>>()?,
+            metric: words.metric.as_deref().map(str::parse).transpose()?,
+            rule: words.rule.parse()?,
+            folds: words.folds,
+            fold_groups: words.fold_groups.as_ref().map(|_| Vec::new()),
+            nested: words.nested,
+            kept: words.checkpoint.clone().map(|file| KeptSearch {
+                file,
+                resume: words.resume,
+            }),
         })
     }
 }
 
 impl BankArgs {
     /// The choices by name; one without a name if there is no choice.
-    fn each(&self) -> Vec<(String, KernelArgs)> {
-        let with = |kernels: Option<PathBuf>| KernelArgs {
-            kernel: self.kernel.clone(),
-            kernels,
-            groups: self.groups.clone(),
+    fn each(&self) -> multikernel::Result<Vec<Bank>> {
+        let bank = |file: Option<&PathBuf>| {
+            let kernels = KernelArgs {
+                kernel: self.kernel.clone(),
+                kernels: file.cloned(),
+                groups: self.groups.clone(),
+            };
+            Ok(Bank {
+                name: match file {
+                    Some(file) if self.kernels.len() > 1 => file.display().to_string(),
+                    _ => String::new(),
+                },
+                kernels: kernels.specs()?,
+                groups: kernels.groups,
+            })
         };
         match &self.kernels[..] {
-            [] => vec![(String::new(), with(None))],
-            [one] => vec![(String::new(), with(Some(one.clone())))],
-            several => several
-                .iter()
-                .map(|file| (file.display().to_string(), with(Some(file.clone()))))
-                .collect(),
+            [] => Ok(vec![bank(None)?]),
+            files => files.iter().map(Some).map(bank).collect(),
         }
-    }
-}
-
-fn check_count(what: &str, found: Option<usize>, samples: usize) -> multikernel::Result<()> {
-    match found {
-        Some(found) if found != samples => Err(Error::input(
-            what,
-            format!("there are {found} for {samples} samples"),
-            "give one for each sample, in the same order",
-        )),
-        _ => Ok(()),
     }
 }
 
@@ -406,59 +267,9 @@ fn text(tuning: &Tuning) -> String {
         folds => format!("\n{} over {folds} folds:\n", tuning.metric),
     };
     for (bank, name) in tuning.banks.iter().enumerate() {
-        let costs: Vec<String> = tuning
-            .costs
-            .iter()
-            .map(|c| format!("C {}", setting(*c)))
-            .collect();
-        let mut header = vec![if name.is_empty() {
-            "norm"
-        } else {
-            name.as_str()
-        }];
-        header.extend(costs.iter().map(String::as_str));
-        let rows: Vec<Vec<String>> = tuning
-            .norms
-            .iter()
-            .enumerate()
-            .map(|(norm, spec)| {
-                let cells = (0..tuning.costs.len()).map(|cost| {
-                    let found = tuning.points.iter().position(|point| {
-                        (point.bank, point.norm, point.cost) == (bank, norm, cost)
-                    });
-                    found.map_or("-".into(), |at| {
-                        let mark = if at == tuning.chosen { "*" } else { "" };
-                        format!("{mark}{:.4}", tuning.points[at].mean)
-                    })
-                });
-                std::iter::once(spec.clone()).chain(cells).collect()
-            })
-            .collect();
-        out.push_str(&table(&header, &rows));
+        out.push_str(&grid_text(tuning, bank, name));
     }
-    let point = &tuning.points[tuning.chosen];
-    let bank = match tuning.banks[point.bank].as_str() {
-        "" => String::new(),
-        name => format!(", kernels {name}"),
-    };
-    out.push_str(&format!(
-        "\nchosen (*, {}): norm {}, C {}{bank}: {} {:.4}",
-        tuning.rule,
-        tuning.norms[point.norm],
-        setting(tuning.costs[point.cost]),
-        tuning.metric,
-        point.mean
-    ));
-    out.push_str(&match tuning.folds {
-        1 => "\n".to_owned(),
-        _ => format!(
-            " ± {:.4}\n{} of {} points are within one standard error of the best; the same point is chosen in {:.0} % of resampled folds\n",
-            point.standard_error,
-            tuning.within_error,
-            tuning.points.len(),
-            100.0 * tuning.agreement
-        ),
-    });
+    out.push_str(&choice_text(tuning));
     match &tuning.nested {
         Some(nested) => out.push_str(&format!(
             "on samples that the search never saw (nested): {} {:.4} ({:.4} … {:.4})\n",
@@ -469,5 +280,59 @@ fn text(tuning: &Tuning) -> String {
         ),
     }
     out.push_str(&format!("search: {:.2} s\n", tuning.seconds));
+    out
+}
+
+/// What every norm and C reached with the kernels of a bank.
+fn grid_text(tuning: &Tuning, bank: usize, name: &str) -> String {
+    let mut header = vec![match name {
+        "" => "norm".to_owned(),
+        name => name.to_owned(),
+    }];
+    header.extend(tuning.costs.iter().map(|c| format!("C {}", setting(*c))));
+    let cell = |norm: usize, cost: usize| {
+        let mut points = tuning.points.iter();
+        let found = points.position(|p| (p.bank, p.norm, p.cost) == (bank, norm, cost));
+        found.map_or("-".into(), |at| {
+            let mark = if at == tuning.chosen { "*" } else { "" };
+            format!("{mark}{:.4}", tuning.points[at].mean)
+        })
+    };
+    let norms = tuning.norms.iter().enumerate();
+    let rows: Vec<Vec<String>> = norms
+        .map(|(norm, spec)| {
+            let cells = (0..tuning.costs.len()).map(|cost| cell(norm, cost));
+            std::iter::once(spec.clone()).chain(cells).collect()
+        })
+        .collect();
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    table(&header, &rows)
+}
+
+/// The point that was taken, and how sure that is.
+fn choice_text(tuning: &Tuning) -> String {
+    let point = &tuning.points[tuning.chosen];
+    let bank = match tuning.banks[point.bank].as_str() {
+        "" => String::new(),
+        name => format!(", kernels {name}"),
+    };
+    let mut out = format!(
+        "\nchosen (*, {}): norm {}, C {}{bank}: {} {:.4}",
+        tuning.rule,
+        tuning.norms[point.norm],
+        setting(tuning.costs[point.cost]),
+        tuning.metric,
+        point.mean
+    );
+    out.push_str(&match tuning.folds {
+        1 => "\n".to_owned(),
+        _ => format!(
+            " ± {:.4}\n{} of {} points are within one standard error of the best; the same point is chosen in {:.0} % of resampled folds\n",
+            point.standard_error,
+            tuning.within_error,
+            tuning.points.len(),
+            100.0 * tuning.agreement
+        ),
+    });
     out
 }

@@ -4,6 +4,7 @@ use super::written::Written;
 use super::{BATCH, Job, Line, Mark, Position, Resume};
 use crate::session::Session;
 use anyhow::{Context, Result};
+use multikernel::kernel::choose;
 use multikernel::online::{Online, Prediction};
 use multikernel::{Error, Model};
 use multikernel_io::{StreamEvent, StreamExample, StreamParser};
@@ -18,7 +19,7 @@ const NAMED: u64 = 20;
 
 /// A run in progress.
 pub(super) struct Run<'a, 'w> {
-    pub(super) job: &'a Job<'a>,
+    pub(super) job: &'a Job,
     pub(super) session: &'a Session,
     pub(super) out: &'w mut dyn Write,
     pub(super) parser: StreamParser,
@@ -184,7 +185,7 @@ impl Run<'_, '_> {
                 return Ok(());
             }
             let views = self.parser.views(&examples)?;
-            let (specs, chosen) = self.job.kernels.choose(&views)?;
+            let (specs, chosen) = choose(&self.job.specs, &self.job.groups, &views)?;
             let settings = self.job.settings.clone();
             let made = Online::scaled(settings, &specs, &self.job.scale, &views, self.session.seed);
             match made {

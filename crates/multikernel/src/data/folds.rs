@@ -12,6 +12,18 @@ pub struct Folds {
 }
 
 impl Folds {
+    /// Refuses folds of which none is left to train on.
+    pub(crate) fn check_count(count: usize) -> Result<()> {
+        match count {
+            0 | 1 => Err(Error::input(
+                "folds",
+                format!("there are {count}"),
+                "give at least 2, such as 5",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Deals the samples out at random, every class evenly. Samples of one group stay together; then classes are spread as
     /// evenly as the groups allow.
     pub fn new(
@@ -22,9 +34,7 @@ impl Folds {
         seed: u64,
     ) -> Result<Folds> {
         let wrong = |found: String, remedy: &str| Err(Error::input("folds", found, remedy));
-        if count < 2 {
-            return wrong(format!("there are {count}"), "give at least 2, such as 5");
-        }
+        Self::check_count(count)?;
         if samples < count {
             return wrong(
                 format!("there are {count} for {samples} samples"),

@@ -403,6 +403,15 @@ pub enum Targets {
 }
 
 impl Targets {
+    /// What is learned from them.
+    pub fn task(&self) -> Task {
+        match self {
+            Targets::Classes { .. } => Task::Classify,
+            Targets::Real(_) => Task::Regress,
+            Targets::None => Task::OneClass,
+        }
+    }
+
     /// The targets of a task for so many samples. One-class ignores the labels.
     pub fn new(labels: Option<&Labels>, task: Task, samples: usize) -> Result<Self> {
         if task == Task::OneClass {
@@ -468,15 +477,6 @@ impl Targets {
                 "give a finite number, or remove the sample",
             )),
             None => Ok(Targets::Real(values)),
-        }
-    }
-
-    /// The task that they are targets of.
-    pub fn task(&self) -> Task {
-        match self {
-            Targets::Classes { .. } => Task::Classify,
-            Targets::Real(_) => Task::Regress,
-            Targets::None => Task::OneClass,
         }
     }
 

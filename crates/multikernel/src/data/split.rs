@@ -14,16 +14,22 @@ pub struct Split {
 }
 
 impl Split {
-    /// Holds out this share of the samples, drawn with a seed. Of every class it is the same share as nearly as whole
-    /// numbers allow, and every class keeps a sample for training.
-    pub fn holdout(share: f64, targets: &Targets, samples: usize, seed: u64) -> Result<Split> {
-        if !(share > 0.0 && share < 1.0) {
-            return Err(Error::input(
+    /// Refuses a share that leaves nothing on one side.
+    pub(crate) fn check_share(share: f64) -> Result<()> {
+        match share > 0.0 && share < 1.0 {
+            true => Ok(()),
+            false => Err(Error::input(
                 "holdout",
                 format!("the share is {share}"),
                 "give a number between 0 and 1, such as 0.2",
-            ));
+            )),
         }
+    }
+
+    /// Holds out this share of the samples, drawn with a seed. Of every class it is the same share as nearly as whole
+    /// numbers allow, and every class keeps a sample for training.
+    pub fn holdout(share: f64, targets: &Targets, samples: usize, seed: u64) -> Result<Split> {
+        Self::check_share(share)?;
         let mut strata: Vec<Vec<usize>> = match targets {
             Targets::Classes { names, index } => {
                 let mut strata = vec![Vec::new(); names.len()];

@@ -2,7 +2,7 @@
 
 use super::metrics::{self, Truth};
 use super::{Predictions, Scores};
-use crate::data::Targets;
+use crate::data::{Targets, Task};
 use crate::error::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -75,24 +75,24 @@ impl Metric {
         }
     }
 
-    /// Whether it measures such targets.
+    /// Whether it measures what the task predicts.
     ///
     /// # Errors
     /// If it does not.
-    pub fn check(self, targets: &Targets) -> Result<()> {
+    pub fn check(self, task: Task) -> Result<()> {
         let of_numbers = matches!(self, Metric::R2 | Metric::Mae | Metric::Rmse);
-        match targets {
-            Targets::None => Err(Error::input(
+        match task {
+            Task::OneClass => Err(Error::input(
                 "task",
                 "one-class has no labels that predictions could be compared with, so nothing can be chosen by them",
                 "train with several C and compare what is accepted, or give labels and the task classify or regress",
             )),
-            Targets::Classes { .. } if of_numbers => Err(Error::input(
+            Task::Classify if of_numbers => Err(Error::input(
                 "metric",
                 format!("{self} is for numbers, but the task is classify"),
                 "give accuracy, balanced_accuracy, mcc or auc",
             )),
-            Targets::Real(_) if !of_numbers => Err(Error::input(
+            Task::Regress if !of_numbers => Err(Error::input(
                 "metric",
                 format!("{self} is for classes, but the task is regress"),
                 "give r2, mae or rmse",
@@ -148,11 +148,11 @@ mod tests {
         let predictions = Predictions::Real(vec![1.0, 2.0]);
         let targets = Targets::Real(vec![1.0, 3.0]);
         assert_eq!(Metric::Mae.of(&predictions, &scores, &targets), Some(-0.5));
-        assert!(Metric::Accuracy.check(&targets).is_err());
-        assert!(Metric::R2.check(&targets).is_ok());
+        assert!(Metric::Accuracy.check(targets.task()).is_err());
+        assert!(Metric::R2.check(targets.task()).is_ok());
         assert!(
             Metric::Accuracy
-                .check(&Targets::None)
+                .check(Task::OneClass)
                 .unwrap_err()
                 .to_string()
                 .starts_with("task: one-class has no labels")

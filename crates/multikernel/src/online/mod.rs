@@ -92,6 +92,34 @@ impl Default for StreamSettings {
     }
 }
 
+impl StreamSettings {
+    /// Refuses settings that no stream could make right.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, in a sentence.
+    pub fn check(&self) -> Result<()> {
+        self.rule.check()?;
+        if self.binary && matches!(self.rule, Rule::Omcl { .. }) {
+            return Err(Error::input(
+                "omcl",
+                "it combines the scores of all classes, and has no form with one score",
+                "leave binary out: two classes have two scores then",
+            ));
+        }
+        if let Some(budget) = &self.budget
+            && budget.size < 2
+        {
+            return Err(Error::input(
+                "budget",
+                format!("{} support vectors", budget.size),
+                "give at least 2",
+            ));
+        }
+        // The exponent of block:auto depends on the number of kernels; whether it is one that is learned in does not.
+        self.rule.norm(&self.norm, 2).map(|_| ())
+    }
+}
+
 /// Widths that are to be chosen by distances need two samples.
 fn check_first(kernels: &[KernelSpec], samples: usize) -> Result<()> {
     let by_data = |spec: &&KernelSpec| spec.kind.width().is_some_and(Width::is_chosen_by_data);
@@ -202,23 +230,7 @@ impl Online {
         scaling: Scaling,
         first: &Views,
     ) -> Result<Online> {
-        settings.rule.check()?;
-        if settings.binary && matches!(settings.rule, Rule::Omcl { .. }) {
-            return Err(Error::input(
-                "omcl",
-                "it combines the scores of all classes, and has no form with one score",
-                "leave binary out: two classes have two scores then",
-            ));
-        }
-        if let Some(budget) = &settings.budget
-            && budget.size < 2
-        {
-            return Err(Error::input(
-                "budget",
-                format!("{} support vectors", budget.size),
-                "give at least 2",
-            ));
-        }
+        settings.check()?;
         let bank = Bank::new(kernels, first)?;
         let sample = bank.samples(first)?.into_iter().next().ok_or_else(|| {
             Error::input(

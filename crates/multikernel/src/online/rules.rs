@@ -1,6 +1,6 @@
 //! Step rules: what a labelled example does to θ.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_positive};
 use crate::norm::{BlockNorm, Exponent, Norm, NormSpec};
 use crate::solve::steps::Algorithm;
 use crate::solve::steps::obscure::Stage2;
@@ -154,14 +154,7 @@ impl Rule {
         let Some((name, &mut value)) = rule.parameter() else {
             return Ok(());
         };
-        match value > 0.0 && value.is_finite() {
-            true => Ok(()),
-            false => Err(Error::input(
-                name,
-                format!("it is {value}"),
-                "give a positive finite number",
-            )),
-        }
+        check_positive(name, value)
     }
 
     /// The norm that is learned in: r = 2 where kernels are not weighted.

@@ -22,13 +22,15 @@ mod checkpointed_fit;
 mod labelled;
 mod outcome;
 mod rivals;
+mod search;
 
 pub use checkpointed_fit::KeptFit;
 pub use labelled::Labelled;
 pub use outcome::{Compared, Outcome};
+pub use search::{Bank, KeptSearch, Search};
 
-use crate::data::{ScaleOption, Scaling, Split, Targets, ViewData, Views};
-use crate::error::{Error, Result};
+use crate::data::{ScaleOption, Scaling, Split, Targets, Task, ViewData, Views};
+use crate::error::{Error, Result, check_positive};
 use crate::gram::{Indefinite, KernelSet, Options};
 use crate::inspect::{ALIGNED_SAMPLES, KernelSample, quick_check};
 use crate::kernel::{KernelSpec, choose};
@@ -130,6 +132,37 @@ impl Training<'_> {
         }
     }
 
+    /// Refuses what no samples could make right, and, where the task is known, what does not fit it: before samples are read.
+    ///
+    /// # Errors
+    /// The first thing that is wrong, in a sentence.
+    pub fn check(&self, task: Option<Task>) -> Result<()> {
+        self.mkl.check(task)?;
+        if let Some(lambda) = self.lambda {
+            check_positive("lambda", lambda)?;
+        }
+        if let Some(share) = self.holdout {
+            Split::check_share(share)?;
+        }
+        if self.stability.is_some_and(|rounds| rounds < 2) {
+            return Err(Error::input(
+                "stability",
+                "one round or none tells nothing",
+                "give at least 2 rounds, better 100 or more",
+            ));
+        }
+        match task {
+            Some(task @ (Task::Regress | Task::OneClass)) if self.probabilities => {
+                Err(Error::input(
+                    "probabilities",
+                    format!("the task {task} has no classes"),
+                    "leave them out, or take the task classify",
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Trains on samples, before scaling.
     ///
     /// # Errors
@@ -156,7 +189,8 @@ impl Training<'_> {
             *weights = split.training.iter().map(|&i| weights[i]).collect();
         }
         if let Some(lambda) = self.lambda {
-            self.mkl.c = cost_of(lambda, samples.views.len())?;
+            check_positive("lambda", lambda)?;
+            self.mkl.c = 1.0 / (lambda * samples.views.len() as f64);
         }
         let load = begin.elapsed().as_secs_f64();
 
@@ -400,16 +434,4 @@ fn copy_of(views: &Views, training: usize) -> u64 {
         })
         .sum();
     views.len() as u64 * each as u64
-}
-
-/// C = 1/(λN).
-fn cost_of(lambda: f64, samples: usize) -> Result<f64> {
-    if lambda > 0.0 && lambda.is_finite() {
-        return Ok(1.0 / (lambda * samples as f64));
-    }
-    Err(Error::input(
-        "lambda",
-        format!("it is {lambda}"),
-        "give a positive finite number",
-    ))
 }

@@ -104,6 +104,14 @@ pub struct Evaluation {
     pub calibration: Option<Vec<CalibrationBin>>,
 }
 
+impl Evaluation {
+    /// The metrics without their intervals.
+    pub fn values(&self) -> BTreeMap<String, f64> {
+        let metrics = self.metrics.iter();
+        metrics.map(|(name, m)| (name.clone(), m.value)).collect()
+    }
+}
+
 /// Samples that were given about the same probability.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationBin {

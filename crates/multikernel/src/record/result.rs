@@ -3,6 +3,7 @@
 use crate::data::Task;
 use crate::model::Scheme;
 use crate::norm::NormSpec;
+use crate::online::{Online, Rule};
 use crate::train::Fitted;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
@@ -173,6 +174,56 @@ impl ResultObject {
             baselines: BTreeMap::new(),
             seed: 0,
             warnings: fitted.warnings.clone(),
+        }
+    }
+    /// What was learned of a stream so far: no objective, no gap. Seconds, memory and seed are filled in by whoever knows them.
+    pub fn of_stream(online: &Online) -> Self {
+        let (settings, report) = (online.settings(), online.report());
+        let (norms, weights) = (online.group_norms(), online.weights());
+        let first = report.passes.first();
+        let mut metrics = BTreeMap::from([
+            ("mistakes".into(), first.map_or(0, |p| p.mistakes) as f64),
+            ("online_error".into(), report.online_error()),
+            ("labelled".into(), first.map_or(0, |p| p.labelled) as f64),
+        ]);
+        if let [_, .., last] = &report.passes[..] {
+            metrics.insert("last_pass_error".into(), last.error());
+        }
+        let kernels = online.kernels().iter().zip(weights).enumerate();
+        ResultObject {
+            status: "max-iterations",
+            task: Task::Classify,
+            solver: settings.rule.name().into(),
+            multiclass: (!settings.binary).then_some("joint"),
+            norm: NormObject::new(online.norm()),
+            // Written as null where the rule has none, as is the objective.
+            c: match settings.rule {
+                Rule::PassiveAggressive { c } | Rule::Omcl { c } => c,
+                _ => f64::NAN,
+            },
+            bias: None,
+            primal: f64::NAN,
+            dual: None,
+            relative_gap: None,
+            objective_scale: "sum",
+            kernels: kernels
+                .map(|(m, (kernel, weight))| KernelObject {
+                    name: kernel.name.clone(),
+                    group: kernel.group.clone(),
+                    weight: OneOrMany(vec![weight]),
+                    group_norm: OneOrMany(norms.iter().map(|norms| norms[m]).collect()),
+                })
+                .collect(),
+            n_samples: online.n_seen() as usize,
+            n_classes: online.classes().len(),
+            n_support: online.n_support(),
+            iterations: report.updates as usize,
+            seconds: Seconds::default(),
+            peak_memory_bytes: None,
+            metrics,
+            baselines: BTreeMap::new(),
+            seed: 0,
+            warnings: online.warnings().to_vec(),
         }
     }
 }

@@ -108,7 +108,10 @@ pub(super) struct Search<'a> {
 
 impl Grid {
     /// Values that no grid can have.
-    pub(super) fn check(&self) -> Result<()> {
+    ///
+    /// # Errors
+    /// The first of them, in a sentence.
+    pub fn check(&self) -> Result<()> {
         if self.norms.is_empty() || self.costs.is_empty() {
             return Err(Error::input(
                 "grid",

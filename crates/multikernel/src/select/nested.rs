@@ -52,7 +52,7 @@ pub struct Found {
 impl Recipe {
     /// What is wrong before anything is computed.
     pub fn check(&self) -> Result<()> {
-        self.grid.metric.check(&self.targets)?;
+        self.grid.metric.check(self.targets.task())?;
         self.grid.check()?;
         if self.banks.is_empty() {
             return Err(Error::input(

@@ -6,6 +6,7 @@
 
 pub(crate) mod baseline;
 mod builder;
+mod check;
 mod choices;
 mod fitting;
 mod fixed_weights;
@@ -258,7 +259,8 @@ impl Mkl {
     fn run(&self, mut fit: Fitting<'_>) -> Result<Fitted> {
         let n = fit.gram.n_rows();
         self.check_words()?;
-        self.check(n)?;
+        self.check_values()?;
+        self.check_sample_weights(n)?;
         if self.task == Some(Task::OneClass) {
             fit.targets = &Targets::None;
         }
@@ -338,45 +340,8 @@ impl Mkl {
         }
     }
 
-    /// Values that no problem can have.
-    fn check(&self, n: usize) -> Result<()> {
-        let positive = |value: f64| value > 0.0 && value.is_finite();
-        if !positive(self.c) {
-            return Err(Error::input(
-                "C",
-                format!("it is {}", self.c),
-                "give a positive finite number",
-            ));
-        }
-        if !positive(self.tolerance) {
-            return Err(Error::input(
-                "tol",
-                format!("the relative gap asked for is {}", self.tolerance),
-                "give a positive finite number such as 1e-3",
-            ));
-        }
-        if self.tikhonov.is_some() {
-            self.solver.check(Setting::Tikhonov)?;
-        }
-        if self.start_epochs > 0 {
-            self.solver.check(Setting::StartEpochs)?;
-        }
-        if let Some(seconds) = self.max_seconds
-            && (seconds.is_nan() || seconds < 0.0)
-        {
-            return Err(Error::input(
-                "max-seconds",
-                format!("it is {seconds}"),
-                "give a number of seconds that is not negative",
-            ));
-        }
-        if self.max_rounds == 0 {
-            return Err(Error::input(
-                "the largest number of rounds",
-                "it is 0",
-                "give at least 1",
-            ));
-        }
+    /// Weights that samples cannot have.
+    fn check_sample_weights(&self, n: usize) -> Result<()> {
         let Some(weights) = &self.sample_weight else {
             return Ok(());
         };

@@ -67,7 +67,7 @@ impl Mkl {
         }
     }
 
-    fn check_method(&self, method: Method, norm: &Norm) -> Result<()> {
+    pub(super) fn check_method(&self, method: Method, norm: &Norm) -> Result<()> {
         let solver = self.solver;
         if !method.solves(norm) {
             return Err(Error::input(

@@ -184,7 +184,7 @@ impl Mkl {
     }
 
     /// How so many classes are told apart.
-    fn scheme_for(&self, classes: usize, notes: &mut Vec<String>) -> Result<Scheme> {
+    pub(super) fn scheme_for(&self, classes: usize, notes: &mut Vec<String>) -> Result<Scheme> {
         // Why the joint problem cannot be, if it cannot.
         let joint = self.solver.info().joint;
         let only_joint = joint == solvers::Joint::Only;
@@ -251,19 +251,12 @@ impl Mkl {
                     .collect())
             }
             ClassWeight::Given(given) => {
-                for (name, weight) in given {
+                for name in given.keys() {
                     if !names.contains(name) {
                         return Err(Error::input(
                             "class-weight",
                             format!("there is no class '{name}'"),
                             format!("the classes are {}", some_names(names)),
-                        ));
-                    }
-                    if !(*weight >= 0.0 && weight.is_finite()) {
-                        return Err(Error::input(
-                            "class-weight",
-                            format!("the weight of class '{name}' is {weight}"),
-                            "give finite numbers that are not negative",
                         ));
                     }
                 }

@@ -47,7 +47,8 @@ use crate::norm::Norm;
 use crate::observe::Observer;
 use crate::problem::{Certificate, Limits, Objective, Round, Status};
 use run::{Run, Task};
-use settings::{check_bias, check_method, check_settings};
+pub(crate) use settings::check_settings;
+use settings::{check_bias, check_method};
 
 /// Samples that are not trained on, to watch.
 #[derive(Debug, Clone, Copy)]

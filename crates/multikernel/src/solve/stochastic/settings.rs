@@ -177,7 +177,7 @@ pub(super) fn check_method(
     Ok(())
 }
 
-pub(super) fn check_settings(norm: &Norm, settings: &StochasticSettings) -> Result<BlockNorm> {
+pub(crate) fn check_settings(norm: &Norm, settings: &StochasticSettings) -> Result<BlockNorm> {
     let block = norm
         .as_block()
         .filter(|block| block.r() > 1.0 && block.r() <= 2.0)

@@ -11,7 +11,7 @@
 
 use crate::data::Targets;
 use crate::eigen::{spectrum, spectrum_bytes};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_positive};
 use crate::gram::Gram;
 use crate::math::{cholesky, dot, solve_lower_columns};
 use crate::observe::{self, Observer};
@@ -24,13 +24,7 @@ pub fn leave_one_out(
     observer: &dyn Observer,
 ) -> Result<Vec<f64>> {
     let n = gram.n_rows();
-    if !(c > 0.0 && c.is_finite()) {
-        return Err(Error::input(
-            "C",
-            format!("it is {c}"),
-            "give a positive finite number",
-        ));
-    }
+    check_positive("C", c)?;
     let (y, outputs) = match targets {
         Targets::Classes { names, index } => (super::indicators(index, names.len()), names.len()),
         Targets::Real(values) => (values.clone(), 1),

@@ -92,7 +92,7 @@ fn a_setting_that_a_solver_does_not_take_is_named() {
         solver: Solver::Turns,
         ..Mkl::default()
     };
-    let said = both.check(3).unwrap_err().to_string();
+    let said = both.check(None).unwrap_err().to_string();
     assert_eq!(
         said,
         "tikhonov: solver turns does not solve this form; leave it out, or give the solver exact"

@@ -6,18 +6,23 @@ use std::fs;
 const ASSUMED_AVAILABLE: u64 = 4 << 30;
 
 /// Bytes that could be allocated now without swapping, within the limits of the control group.
-pub(crate) fn available_memory() -> u64 {
+pub fn available_memory() -> u64 {
     let system = field("/proc/meminfo", "MemAvailable:").unwrap_or(ASSUMED_AVAILABLE);
     group_memory().map_or(system, |group| group.min(system))
 }
 
+/// What is taken of the available memory where nobody says how much may be: three quarters.
+pub fn memory_to_use() -> u64 {
+    available_memory() / 4 * 3
+}
+
 /// Bytes in memory now, if the system tells.
-pub(crate) fn resident_memory() -> Option<u64> {
+pub fn resident_memory() -> Option<u64> {
     field("/proc/self/status", "VmRSS:")
 }
 
 /// The most bytes that were ever in memory at once, if the system tells.
-pub(crate) fn peak_memory() -> Option<u64> {
+pub fn peak_memory() -> Option<u64> {
     // The system counts both in batches: the peak it tells may lag a few pages behind what is there now.
     field("/proc/self/status", "VmHWM:").max(resident_memory())
 }
