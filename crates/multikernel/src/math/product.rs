@@ -179,10 +179,10 @@ mod tests {
             multiply(left, right.transposed(), -2.0, 1.0, &mut out, n + wider);
             for (at, (found, before)) in out.iter().zip(&before).enumerate() {
                 let (i, j) = (at / (n + wider), at % (n + wider));
-                let product: f64 = (0..k)
-                    .map(|l| a[i * (k + wider) + l] * b[j * (k + wider) + l])
-                    .sum();
-                let expected = before - if j < n { 2.0 * product } else { 0.0 };
+                let term = |l: usize| a[i * (k + wider) + l] * b[j * (k + wider) + l];
+                // Behind the row nothing is added.
+                let product: f64 = (0..if j < n { k } else { 0 }).map(term).sum();
+                let expected = before - 2.0 * product;
                 // Small whole numbers: exact in any order.
                 assert_eq!(*found, expected, "{m}×{n}×{k} at {i}, {j}");
             }
