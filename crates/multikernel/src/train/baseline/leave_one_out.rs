@@ -172,11 +172,13 @@ mod tests {
             h.swap(i, best);
             let pivot = h[i][i];
             h[i].iter_mut().for_each(|v| *v /= pivot);
-            for j in (0..size).filter(|&j| j != i) {
-                let factor = h[j][i];
-                for l in 0..2 * size {
-                    h[j][l] -= factor * h[i][l];
-                }
+            let row = h[i].clone();
+            for (_, other) in h.iter_mut().enumerate().filter(|(j, _)| *j != i) {
+                let factor = other[i];
+                other
+                    .iter_mut()
+                    .zip(&row)
+                    .for_each(|(v, r)| *v -= factor * r);
             }
         }
         h.into_iter().map(|row| row[size..].to_vec()).collect()
