@@ -16,18 +16,21 @@ use std::str::FromStr;
 
 /// From the table to the enum and the list of rows, in the same order.
 macro_rules! solvers {
-    ($($(#[cfg($cfg:meta)])? $name:ident = $info:path, $doc:literal;)*) => {
-        /// The algorithms.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    ($usual:ident = $of_usual:path, $doc_of_usual:literal; $($(#[cfg($cfg:meta)])? $name:ident = $info:path, $doc:literal;)*) => {
+        /// The algorithms; the first is the default.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
         pub enum Solver {
+            #[default]
+            #[doc = $doc_of_usual]
+            $usual,
             $($(#[cfg($cfg)])? #[doc = $doc] $name,)*
         }
 
         /// All solvers.
-        pub static SOLVERS: &[SolverInfo] = &[$($(#[cfg($cfg)])? $info,)*];
+        pub static SOLVERS: &[SolverInfo] = &[$of_usual, $($(#[cfg($cfg)])? $info,)*];
 
         /// The solver of each row.
-        const OF_ROWS: &[Solver] = &[$($(#[cfg($cfg)])? Solver::$name,)*];
+        const OF_ROWS: &[Solver] = &[Solver::$usual, $($(#[cfg($cfg)])? Solver::$name,)*];
     };
 }
 
@@ -214,12 +217,6 @@ impl Solver {
             format!("solver {self} {why}"),
             "leave it out, or give the solver exact",
         ))
-    }
-}
-
-impl Default for Solver {
-    fn default() -> Self {
-        Solver::Auto
     }
 }
 

@@ -95,13 +95,13 @@ pub(crate) fn mixture(
         let solution = program.solve(&rivals)?;
         weights = solution.weights;
         let before = rivals.len();
-        for i in 0..n {
+        for (i, present) in present.iter_mut().enumerate() {
             let rival = scores.rival(&weights, i);
             let gain = scores.combined(&weights, i, scores.classes[i] as usize)
                 - scores.combined(&weights, i, rival);
             let reached = gain / size + solution.slack[i];
-            if !present[i][rival] && reached < solution.margin - VIOLATED {
-                present[i][rival] = true;
+            if !present[rival] && reached < solution.margin - VIOLATED {
+                present[rival] = true;
                 rivals.push((i, rival));
             }
         }
