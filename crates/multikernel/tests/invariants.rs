@@ -646,8 +646,10 @@ fn no_result_is_worse_than_an_earlier_round() {
             let (found, history) = (solution.certificate, &solution.history);
             let least = history.iter().fold(f64::INFINITY, |x, r| x.min(r.primal));
             let largest = history.iter().fold(f64::NEG_INFINITY, |x, r| x.max(r.dual));
-            // Scores of a round may come from rows in f32.
-            let rounding = 1e-6 * least.abs() + 1e-12;
+            // Scores of a round may come from rows in f32, and each costs up to C of the rounding.
+            let [steepness, length] = [&problem.costs, &solution.coefficients]
+                .map(|values| values.iter().map(|v| v.abs()).sum::<f64>());
+            let rounding = 1e-6 * least.abs() + f64::from(f32::EPSILON) * steepness * length;
             assert!(
                 found.primal <= least + rounding,
                 "{what}: {found:?} after {least}"

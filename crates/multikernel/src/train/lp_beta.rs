@@ -32,7 +32,7 @@ impl Mkl {
             ));
         };
         let several = names.len() > 2;
-        let by_class = several && self.has_weights_by_class()?;
+        let by_class = self.has_weights_by_class()? && several;
         let alone = Mkl {
             multiclass: match several {
                 true => Multiclass::OneVsRest,

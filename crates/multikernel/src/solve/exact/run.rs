@@ -267,9 +267,13 @@ impl<'a> SolverRun<'a> {
         let mut certificate = measured(&best);
         let mut point = best;
         if !Rc::ptr_eq(&point, &last) {
-            // Rounding may have made the earlier point look better than it is.
             let of_last = measured(&last);
-            if of_last.primal <= certificate.primal {
+            // A point whose own gap is the one asked for needs no witness, and none is better by more than that gap.
+            let reached = status == Status::Converged
+                && !self.joins_bounds
+                && of_last.relative_gap() <= self.limits.tolerance;
+            // Rounding may have made the earlier point look better than it is.
+            if reached || of_last.primal <= certificate.primal {
                 (point, certificate) = (last, of_last);
             }
         }

@@ -636,7 +636,7 @@ fn wrong_values_are_said_at_the_door() {
     says(
         loss("hinge"),
         &Targets::Real(vec![0.5; 20]),
-        "loss: hinge does not fit the task regress; give epsilon:EPS, squared or huber:DELTA",
+        "loss: hinge does not fit the task regress; give epsilon:EPS, squared, huber:DELTA or absolute",
     );
     says(
         loss("hinge"),
