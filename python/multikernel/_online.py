@@ -54,8 +54,8 @@ class OnlineMKLClassifier(ByScores, ClassifierMixin, KernelEstimator):
     n_jobs, verbose, callback
         As for `MKLClassifier`. A callback that asks to stop raises RuntimeError; what was learned stays.
     budget : str, int or None
-        The largest number of support vectors: ``"1000"``, ``"1000:oldest"``, ``"1000:smallest"`` or ``"1000:project"``. None: no
-        bound.
+        The largest number of support vectors: ``"1000"``, ``"1000:oldest"``, ``"1000:smallest"`` or ``"1000:project"``. None:
+        no bound.
 
     Attributes
     ----------
