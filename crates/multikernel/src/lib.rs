@@ -45,6 +45,8 @@
 //! |---|---|---|---|
 //! | [`solve::exact::solve`] | any scalar loss, block norms 1 ≤ r ≤ ∞ (`lp:1` … `lp:inf`), elastic, mixed, non-isotropic | ours, on Kloft et al. 2011 | duality gap |
 //! | [`solve::exact::multiclass::solve`] | several classes jointly (Crammer and Singer's hinge), the same norms | ours | duality gap |
+//! | [`solve::exact::wrapper::solve`], [`solve::exact::interleaved::solve`] | as the first, as published | Kloft et al. 2011: [Algorithm 1](../src/multikernel/solve/exact/wrapper.rs.html) and [Algorithm 2](../src/multikernel/solve/exact/interleaved.rs.html) | duality gap |
+//! | [`solve::search::solve`] | weights searched around an SVM: SILP, SimpleMKL, HessianMKL, MC-MKL, SIP, Newton; for groups of kernels MixNorm-MKL | Nath et al. 2009: [Algorithm 1](../src/multikernel/solve/search/mirror.rs.html) in `solve/search/mirror.rs`; the others beside it | duality gap |
 //! | [`solve::stochastic::obscure`] | any loss, several classes jointly, block norms 1 < r ≤ 2; a fixed number of epochs | Orabona, Luo, Caputo 2010, 2012: [Algorithms 1 and 2](../src/multikernel/solve/steps/obscure.rs.html) in `solve/steps/obscure.rs` | duality gap |
 //! | [`solve::stochastic::obscure_structured`] | structured outputs through an oracle, block norms 1 < r ≤ 2 | the same | duality gap |
 //! | [`online::Online`] | streams: OM-2, OBSCURE's stage 1, Pegasos-MKL, PA-I, OMCL | Luo et al. 2010: [Algorithm 1](../src/multikernel/solve/steps/om2.rs.html) in `solve/steps/om2.rs`; the others beside it | OM-2: a mistake bound |

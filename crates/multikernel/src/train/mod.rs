@@ -106,7 +106,7 @@ pub struct Mkl {
     /// Where to start: the result of an earlier training on the same samples and kernels, with another C or norm; none: cold. The
     /// solvers obscure, pegasos, om2, pa1 and omcl and the Tikhonov form always start cold, and so does what does not fit.
     pub start: Option<Arc<WarmStart>>,
-    /// Whether the exact solver's gap is confirmed by the kernels themselves (see [`Limits::confirm`]). Searches do not ask for that
+    /// Whether the exact solver's gap is confirmed by the kernels themselves (see [`Limits::confirm`](crate::problem::Limits::confirm)). Searches do not ask for that
     /// while they compare, only of the model that they end with.
     pub confirm: bool,
     /// How the views were scaled before the kernels saw them; kept in the model, which scales new samples by it.
